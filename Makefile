@@ -1,0 +1,45 @@
+# certify: everything a fresh machine with Python 3.11 and make needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PYTHONPATH :=
+export OPENBLAS_NUM_THREADS ?= 2
+
+.PHONY: demo test test-slow lint bench reliability lock vectors clean
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("certify needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: $(VENV)/.installed  ## prove, verify, tamper with and refute one digit
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2
+
+test-slow: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2 -m slow
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed
+	$(BIN)/python benchmarks/nn/run.py
+
+reliability: $(VENV)/.installed
+	$(BIN)/python tests/reliability.py
+
+vectors: $(VENV)/.installed  ## write the corpus of test vectors again
+	$(BIN)/python tests/vectors/build.py
+
+lock: $(VENV)/.installed  ## resolve the lock file again; needs pip-tools
+	$(BIN)/python -m pip install --quiet pip-tools
+	$(BIN)/pip-compile --quiet --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --generate-hashes --allow-unsafe --extra dev --extra nn --output-file requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build demo

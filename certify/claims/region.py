@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`region` v1: a network's inputs of a region never reach an unsafe set of outputs, or one does.
+
+Statement. Let f be the ONNX graph over the reals (semantics `real`), U the asserted formula of the VNN-LIB file.
+`holds` true: for every x and y = f(x): not U(x, y). `holds` false: U(x, f(x)) for some x, shown by a point.
+The set of inputs is shown non-empty, else `claim-vacuous`. Not claimed: anything about inputs outside the region or about rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from certify.certificate import Checked, Claim, Evidence, Files, Kind, Role
+from certify.errors import Declined, Rejected
+from certify.fields import Boolean, Choice, Record
+from certify.limits import Limits
+from certify.readers.formula import parts
+from certify.readers.onnx_ops import read_network
+from certify.readers.vnnlib1 import read_vnnlib1
+from certify.rules.unsafe_set import ARITHMETIC, BOUNDS_TREE, WITNESS, UnsafeSet, establish, refute
+
+
+def problem(given: Mapping[str, Any], files: Files, limits: Limits) -> UnsafeSet:
+    """Return the network and the unsafe set that the subject files denote; raises Declined or Rejected."""
+    if given["semantics"] != "real" or given["format"] != "vnnlib-1":
+        raise Declined("feature-unsupported",
+                       f"this version knows semantics real and format vnnlib-1, not {given['semantics']} and {given['format']}",
+                       fix="verify it with a newer version of certify")
+    model, text = files["model"], files["property"]
+    if isinstance(model, tuple) or isinstance(text, tuple):
+        raise TypeError("a role takes one file")
+    network = read_network(model)
+    specification = read_vnnlib1(text, limits)
+    if (specification.inputs, specification.outputs) != (network.inputs, network.outputs):
+        raise Declined("vnnlib-shape", f"the property declares {specification.inputs} inputs and {specification.outputs} outputs, "
+                       f"the network has {network.inputs} and {network.outputs}", fix="check that the property belongs to this network")
+    found = parts(specification, limits)
+    if not found.parts:
+        raise Rejected("claim-vacuous", "no input belongs to the region", fix="check the bounds of the property: lower ends lie above upper ends")
+    zeros, ones = (Fraction(0),) * network.inputs, (Fraction(1),) * network.inputs
+    return UnsafeSet(network, found.parts, found.empty, ones, zeros)
+
+
+def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Checked:
+    """Return what was checked if the evidence establishes the claim; raises Rejected or Declined."""
+    unsafe = problem(claim.given, files, limits)
+    facts = [*unsafe.network.notes]
+    if unsafe.empty:
+        facts.append(f"{unsafe.empty} disjuncts of the property admit no input")
+    if claim.says["holds"] != (evidence.kind == BOUNDS_TREE.kind):
+        raise Rejected("evidence-kind", f"evidence of kind {evidence.kind!r} can't show this answer", where="evidence.kind")
+    if not claim.says["holds"]:
+        refute(unsafe, evidence, limits)
+        return Checked(frozenset({"real-arithmetic"}), ("semantics real", "a point, evaluated exactly", *facts))
+    figures = establish(unsafe, evidence, limits)
+    return Checked(frozenset({"real-arithmetic"}), ("semantics real", f"arithmetic {ARITHMETIC}", *facts),
+                   {"parts": len(unsafe.parts), "leaves": figures.leaves, "smallest_margin": figures.smallest_margin,
+                    "largest_value": figures.largest_value})
+
+
+def sentence(claim: Claim) -> str:
+    """Return the claim in words."""
+    model, text = claim.roles["model"], claim.roles["property"]
+    if claim.says["holds"]:
+        return f"No input of the region of {text} makes {model} reach its unsafe set."
+    return f"An input of the region of {text} makes {model} reach its unsafe set."
+
+
+KIND = Kind(
+    name="region", version=1, roles=(Role("model"), Role("property")),
+    given=Record({"format": Choice(("vnnlib-1", "vnnlib-2")), "semantics": Choice(("real", "exec32"))}),
+    says=Record({"holds": Boolean()}), evidence=(BOUNDS_TREE, WITNESS), check=check, sentence=sentence,
+    summary="no input of a VNN-LIB region makes the network reach the unsafe set",
+)

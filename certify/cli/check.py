@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`certify-check`: the checker alone, in a child process with limits on memory and time.
+
+It imports no prover, no click and no rich. A child that dies or takes too long is *declined*, never a verdict about the claim.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from fractions import Fraction
+
+from certify._version import VERSION
+
+_WORST = (70, 1, 3, 2, 0)
+
+
+def main() -> None:
+    """Run `certify-check` and exit with the statuses of `certify verify`."""
+    options = _parser().parse_args()
+    statuses: list[int] = []
+    for path in options.certificates:
+        statuses.append(_inside(path, options) if options.inside else _outside(path, options))
+    sys.exit(min(statuses, key=_WORST.index))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="certify-check", description="Verify certificates with the trusted checker alone, under resource limits.")
+    parser.add_argument("certificates", nargs="+", metavar="F.cert")
+    parser.add_argument("--subject", action="append", default=[], metavar="[ROLE=]FILE", help="a file that the claim is about")
+    parser.add_argument("--allow", action="append", default=[], metavar="NAME,...", help="allow exactly these assumptions (none: no assumption)")
+    parser.add_argument("--work", type=int, default=1 << 36, help="work budget in elementary operations")
+    parser.add_argument("--memory", type=int, default=2 << 30, help="bytes that the check may take (default 2 GiB)")
+    parser.add_argument("--seconds", type=int, default=90, help="seconds that one check may take (default 90)")
+    parser.add_argument("--json", action="store_true", help="one JSON object a certificate")
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--version", action="version", version=f"certify-check {VERSION}")
+    return parser
+
+
+def _outside(path: str, options: argparse.Namespace) -> int:
+    """Check one certificate in a child; return the child's status, or 3 where the child was stopped."""
+    command = [sys.executable, "-m", "certify.cli.check", "--inside", path, "--work", str(options.work), "--memory", str(options.memory)]
+    command += [f"--subject={text}" for text in options.subject] + [f"--allow={text}" for text in options.allow] + (["--json"] if options.json
+                                                                                                                    else [])
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=options.seconds, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+                              check=False)
+    except subprocess.TimeoutExpired:
+        return _stopped(f"the check took more than {options.seconds} s", "allow more with --seconds", options)
+    if done.returncode not in _WORST:
+        return _stopped(f"the check was stopped (status {done.returncode})", "allow more with --memory", options)
+    sys.stdout.buffer.write(done.stdout)
+    sys.stdout.flush()
+    sys.stderr.buffer.write(done.stderr)
+    sys.stderr.flush()
+    return done.returncode
+
+
+def _inside(path: str, options: argparse.Namespace) -> int:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS,
+                       (options.memory + (1 << 30), options.memory + (1 << 30)))  # the interpreter maps address space that it never uses
+
+    from certify.cli.report_text import verification_json, verification_lines
+    from certify.errors import CertifyError
+    from certify.limits import Limits
+    from certify.verification import verify
+
+    allow = None if not options.allow else {name for text in options.allow for name in text.split(",")} - {"none"}
+    pinned: dict[str, list[str]] = {}
+    for text in options.subject:
+        role, equals, file = text.partition("=")
+        named = equals and role.isidentifier() and not os.path.exists(text)
+        pinned.setdefault(role if named else "", []).append(file if named else text)
+    try:
+        result = verify(path, pinned, allow, Limits(work=options.work, memory=options.memory))
+    except CertifyError as trouble:
+        if options.json:
+            print(json.dumps({"file": path, "verdict": trouble.verdict, "code": trouble.code, "what": trouble.what, "where": trouble.where,
+                              "fix": trouble.fix}))
+        else:
+            print(f"{trouble.verdict}  {trouble}\n          {trouble.fix}",
+                  file=sys.stdout if trouble.verdict in ("rejected", "declined") else sys.stderr)
+        return trouble.exit_status
+    except MemoryError:
+        return _stopped("the check ran out of memory", "allow more with --memory", options)
+    except Exception as trouble:
+        print(f"internal error: {type(trouble).__name__}: {str(trouble)[:200]}: no verdict was reached", file=sys.stderr)
+        return 70
+    if options.json:
+        print(json.dumps({"file": path, **verification_json(result)},
+                         default=lambda value: str(value) if isinstance(value, Fraction) else dict(value)))
+    else:
+        print("\n          ".join([f"verified  {result.sentence}", *verification_lines(result)]))
+    return 0
+
+
+def _stopped(what: str, fix: str, options: argparse.Namespace) -> int:
+    if options.json:
+        print(json.dumps({"verdict": "declined", "code": "limit-reached", "what": what, "where": "", "fix": fix}))
+    else:
+        print(f"declined  limit-reached: {what}\n          {fix}")
+    return 3
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`certify convert`: what users have to canonical subject files, by the converters of `certify_problems`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from certify.container import save
+from certify.errors import UsageError
+from certify.limits import Limits
+
+
+@click.command()
+@click.argument("format_name", metavar="FORMAT")
+@click.argument("inputs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="The subject file to write.")
+@click.option("--check", is_flag=True, help="Convert again and compare with the output instead of writing it.")
+def convert(format_name: str, inputs: tuple[Path, ...], output: Path, check: bool) -> None:
+    """Convert INPUTS to a subject file of the given FORMAT and say what was changed.
+
+    \b
+    certify convert onnx model.onnx -o single.onnx    external weights into one file
+    """
+    from certify.verification import read_subject
+    from certify_problems.nn.convert import CONVERTERS
+
+    if format_name not in CONVERTERS:
+        raise UsageError("setting-value", f"no converter for {format_name!r}", fix=f"formats: {', '.join(CONVERTERS)}")
+    if any(path.resolve() == output.resolve() for path in inputs):
+        raise UsageError("output-taken", "the output is one of the inputs: it would be lost", fix="choose another name with -o")
+    data, said = CONVERTERS[format_name](inputs)
+    if check:
+        if read_subject(output, Limits()) != data:
+            raise UsageError("convert-differs", f"{output} is not what the inputs convert to", fix="convert them again")
+        click.echo(f"same      {output} is what the inputs convert to")
+        return
+    save(output, [data])
+    click.echo(f"wrote     {output} ({len(data)} bytes)")
+    for line in said:
+        click.echo(f"          {line}")

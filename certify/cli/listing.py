@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`certify claims` and `certify provers`: what can be claimed, and who can prove it."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from certify import registry
+from certify.errors import Declined, UsageError
+from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational
+
+if TYPE_CHECKING:
+    from certify_solvers.common.prover import Prover
+
+
+def all_provers() -> list[Prover]:
+    """Return the registered provers; ours are found without installation too, in a checkout."""
+    found: dict[str, Any] = {}
+    for point in entry_points(group="certify.provers"):
+        if point.value.startswith("certify_solvers."):
+            found[point.name] = point.load()()
+    if "crown" not in found:
+        from certify_solvers.crown.prover import Crown
+        found["crown"] = Crown()
+    return [found[name] for name in sorted(found)]
+
+
+def prover_for(kind: str) -> Prover:
+    """Return the prover that emits a kind; raises Declined `backend-missing`."""
+    for prover in all_provers():
+        if kind in prover.emits:
+            return prover
+    raise Declined("backend-missing", f"no installed prover emits claims of kind {kind!r}", fix="`certify provers` lists the provers")
+
+
+@click.command()
+@click.argument("kind", required=False)
+def claims(kind: str | None) -> None:
+    """List the kinds of claims; with KIND, its roles, fields and defaults."""
+    if kind is None:
+        for name in registry.KINDS:
+            known = registry.kind(name)
+            roles = ", ".join(role.name + ("?" if role.optional else "") + ("+" if role.many else "") for role in known.roles)
+            click.echo(f"{name:10s} {known.summary}\n{'':10s} roles: {roles}")
+        return
+    if kind not in registry.KINDS:
+        raise UsageError("kind-unknown", f"no claim of kind {kind!r}", fix="`certify claims` lists them")
+    known = registry.kind(kind)
+    prover = prover_for(kind)
+    click.echo(f"{known.name} v{known.version}: {known.summary}\n")
+    click.echo("roles (files, in this order):")
+    for role in known.roles:
+        click.echo(f"  {role.name}{' (optional)' if role.optional else ''}{' (one or more)' if role.many else ''}")
+    defaults = prover.defaults(kind)
+    for title, fields in (("given (what is asked; --set KEY=VALUE):", known.given.fields), ("says (what is asserted):", known.says.fields)):
+        click.echo(title)
+        for name, field in fields.items():
+            click.echo(f"  {name:12s} {_form(field)}{f'  [default: {defaults[name]}]' if name in defaults else ''}")
+    click.echo(f"options of the prover {prover.name}:")
+    for name, text in prover.options(kind).items():
+        click.echo(f"  {name:12s} [default: {text}]")
+
+
+@click.command()
+def provers() -> None:
+    """List the provers and the kinds of claims that they emit."""
+    for prover in all_provers():
+        click.echo(f"{prover.name:10s} {', '.join(prover.emits)}: {prover.summary}")
+
+
+def _form(field: Field) -> str:
+    if isinstance(field, Choice):
+        return " | ".join(field.words)
+    if isinstance(field, Rational):
+        return "rational > 0" if field.positive else "rational"
+    if isinstance(field, Integer):
+        return f"integer >= {field.low}"
+    if isinstance(field, Boolean):
+        return "true | false"
+    if isinstance(field, Nullable):
+        return f"null | {_form(field.item)}"
+    if isinstance(field, OneOrMany):
+        return f"{_form(field.item)}, or a list of them"
+    return f"list of {_form(field.item)}" if isinstance(field, ListOf) else "text"

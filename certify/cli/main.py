@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`certify`: the group of commands, each imported only when it runs, and the one place where outcomes become exit statuses."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from certify._version import VERSION
+from certify.cli.output import fail, stop
+from certify.errors import CertifyError
+
+_COMMANDS = {
+    "claims": ("certify.cli.listing:claims", "List the kinds of claims, their roles and fields."),
+    "convert": ("certify.cli.convert:convert", "Make a canonical subject file from what you have."),
+    "explain": ("certify.cli.explain:explain", "Explain a code or an assumption."),
+    "prove": ("certify.cli.prove:prove", "Prove or refute a claim and write its certificate."),
+    "provers": ("certify.cli.listing:provers", "List the provers and their options."),
+    "show": ("certify.cli.show:show", "Show what is in a certificate or a subject file."),
+    "verify": ("certify.cli.verify:verify", "Verify certificates against their subject files."),
+}
+
+
+class _Lazy(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name][0].split(":")
+        found: click.Command = getattr(import_module(module), name)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.version_option(VERSION, "--version", prog_name="certify")
+def cli() -> None:
+    """Machine-checkable certificates: prove with any solver, verify with a small trusted checker.
+
+    \b
+    certify prove region model.onnx property.vnnlib -o out.cert
+    certify verify out.cert --subject model.onnx --subject property.vnnlib
+
+    Exit statuses: 0 verified or proved, 1 rejected, 2 usage, 3 declined, 4 not proved, 5 refuted, 70 internal, 73 can't write, 130 interrupted.
+    """
+
+
+def main() -> None:
+    """Run the command line and exit; never shows a traceback unless CERTIFY_TRACEBACK is set."""
+    try:
+        cli.main(standalone_mode=False, prog_name="certify")
+        status = 0
+    except click.exceptions.Exit as done:
+        status = done.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted: nothing was written", err=True)
+        status = 130
+    except click.ClickException as trouble:
+        trouble.show()
+        status = 2
+    except CertifyError as trouble:
+        status = fail(trouble)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    except Exception as trouble:
+        if os.environ.get("CERTIFY_TRACEBACK"):
+            raise
+        status = stop(trouble)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

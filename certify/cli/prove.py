@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`certify prove`: files and settings to a prover, its certificate checked and written."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from certify import registry
+from certify.cli.output import as_json, error_json, fail, verdict
+from certify.cli.settings import seconds, settings
+from certify.errors import CertifyError, OutputError, Rejected, UsageError
+
+Progress = Callable[[str, Mapping[str, Any]], None]
+
+
+@click.command(context_settings={"ignore_unknown_options": False})
+@click.argument("claim")
+@click.argument("subjects", nargs=-1)
+@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A role, a field of the claim or a prover option.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the certificate goes.  [default: named after the subjects]")
+@click.option("--time-limit", default=None, metavar="TIME", help="Such as 90s, 10m, 1h.  [default: none]")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, (1 << 32) - 1), help="Same input and seed: same certificate.")
+@click.option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", show_default=True, help="Progress on stderr.")
+@click.option("--json", "json_output", is_flag=True, help="The outcome as one JSON object.")
+@click.option("--dry-run", is_flag=True, help="Print the complete question and stop.")
+def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output: Path | None, time_limit: str | None, seed: int,
+          progress: str, json_output: bool, dry_run: bool) -> None:
+    """Prove or refute CLAIM about the SUBJECTS and write the certificate.
+
+    \b
+    certify prove region model.onnx property.vnnlib -o out.cert
+    certify prove robust model.onnx images.npy --set row=3 --set radius=1/2 -o out.cert
+
+    A refutation is written beside the output as NAME-refuted.cert. `certify claims CLAIM` lists the settings of a claim.
+    """
+    try:
+        status = _prove(claim, subjects, pairs, output, time_limit, seed, progress, json_output, dry_run)
+    except Rejected as trouble:  # the question itself is at fault, so it is a usage error here
+        wrong = UsageError(trouble.code, trouble.what, where=trouble.where, fix=trouble.fix)
+        if json_output:
+            as_json(error_json(wrong))
+            raise SystemExit(2) from None
+        raise wrong from None
+    except CertifyError as trouble:
+        if json_output:
+            as_json(error_json(trouble))
+            raise SystemExit(trouble.exit_status) from None
+        raise SystemExit(fail(trouble)) from None
+    raise SystemExit(status)
+
+
+def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output: Path | None, time_limit: str | None, seed: int,
+           progress: str, json_output: bool, dry_run: bool) -> int:
+    from certify.certificate import Subject
+    from certify.cli.listing import prover_for
+    from certify.container import save
+    from certify.limits import Limits
+    from certify.verification import read_subject
+    from certify_solvers.common.emit import certificate, checked
+    from certify_solvers.common.prover import Effort, Problem, Proved, Unknown
+
+    kind = _known(claim)
+    prover = prover_for(kind.name)
+    asked = settings(kind, subjects, pairs, prover.defaults(kind.name), prover.options(kind.name))
+    effort = Effort(seconds=None if time_limit is None else seconds(time_limit), seed=seed)
+    target = output if output is not None else Path("-".join(path.name.removesuffix(".gz").rsplit(".", 1)[0] for paths in asked.files.values()
+                                                             for path in paths)[:120] + ".cert")
+    refuted = target.with_name(f"{target.stem}-refuted{target.suffix or '.cert'}")
+    _require_writable(target)
+    _require_writable(refuted)
+    limits = Limits()
+    many = {role.name for role in kind.roles if role.many}
+    data = {role: [read_subject(path, limits) for path in paths] for role, paths in asked.files.items()}
+    named = _names({role: [(path.name.removesuffix(".gz"), content) for path, content in zip(asked.files[role], data[role], strict=True)]
+                    for role in data})
+    files = {role: tuple(parts) if role in many else parts[0] for role, parts in data.items()}
+    roles = {role: tuple(names) if role in many else names[0] for role, names in named.items()}
+    listed = {name: hashlib.sha256(content).hexdigest() for role in data for name, content in zip(named[role], data[role], strict=True)}
+    try:
+        given = prover.complete(kind.name, asked.given, files, limits.fresh())
+        if dry_run:
+            click.echo(json.dumps({"kind": kind.name, "roles": roles, "given": kind.given.encode(given), "options": asked.options, "seed": seed},
+                                  indent=2, sort_keys=True))
+            return 0
+        problem = Problem(kind.name, roles, tuple(Subject(name, digest) for name, digest in listed.items()), files, given, asked.says, asked.options,
+                          limits)
+        with _reporter(progress) as report:
+            outcome = prover.prove(problem, effort, report)
+    except CertifyError as trouble:
+        raise _placed(trouble, roles) from None
+    if isinstance(outcome, Unknown):
+        _say(json_output, "unknown", "neither a proof nor a counterexample was found", [outcome.why, "nothing was written"], {"why": outcome.why})
+        return 4
+    bytes_ = certificate(outcome.draft, problem, prover.name, seed)
+    result = checked(bytes_, problem)
+    path = target if isinstance(outcome, Proved) else refuted
+    save(path, [bytes_])
+    word = "proved" if isinstance(outcome, Proved) else "refuted"
+    _say(json_output, word, result.sentence, [*outcome.remarks, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
+                                              f"wrote {path} ({len(bytes_)} bytes), checked before it was written"],
+         {"certificate": str(path), "id": result.id, "sentence": result.sentence, "remarks": list(outcome.remarks),
+          "assumptions": list(result.assumptions),
+          "figures": result.figures})
+    return 0 if word == "proved" else 5
+
+
+def _known(claim: str) -> Any:
+    try:
+        return registry.kind(claim)
+    except CertifyError as trouble:
+        raise UsageError(trouble.code, trouble.what, fix=trouble.fix) from None
+
+
+def _say(json_output: bool, word: str, first: str, rest: list[str], more: Mapping[str, Any]) -> None:
+    if json_output:
+        as_json({"verdict": word, **more})
+    else:
+        verdict(word, first, rest)
+
+
+def _require_writable(path: Path) -> None:
+    """Raise early where the answer could not be written, or would replace a file that is no certificate."""
+    folder = path.parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise OutputError("output-unwritable", f"can't write {path.name} there: the folder is missing or not writable", where=str(folder),
+                          fix="choose another place with -o")
+    if path.exists():
+        if not path.is_file():
+            raise OutputError("output-unwritable", f"{path.name} exists and is not a regular file", where=str(folder),
+                              fix="choose another place with -o")
+        with path.open("rb") as stream:
+            start = stream.read(4)
+        if start not in (b"", b"PK\3\4"):
+            raise UsageError("output-taken", f"{path} exists and is not a certificate: it would be lost", fix="choose another name with -o")
+
+
+def _names(files: Mapping[str, list[tuple[str, bytes]]]) -> dict[str, list[str]]:
+    """Return a name for every file, unique among different contents: the file's own, or ROLE-NAME where two would clash."""
+    taken: dict[str, bytes] = {}
+    by_content: dict[bytes, str] = {}
+    names: dict[str, list[str]] = {}
+    for role, pairs in files.items():
+        names[role] = []
+        for index, (wanted, content) in enumerate(pairs):
+            shown = "".join(c if c.isprintable() and c not in "/\\" else "_" for c in wanted)[:200]
+            name = by_content.get(content, shown)
+            if taken.get(name, content) != content:
+                name = f"{role}-{name}" if f"{role}-{name}" not in taken else f"{role}-{index}-{name}"
+            taken[name] = content
+            by_content[content] = name
+            names[role].append(name)
+    return names
+
+
+def _placed(trouble: CertifyError, roles: Mapping[str, Any]) -> CertifyError:
+    """Return the error with the file it speaks of, told by the code's prefix."""
+    owner = {"onnx": "model", "vnnlib": "property", "arrays": "points", "table": "points"}.get(trouble.code.split("-", 1)[0])
+    if owner in roles and owner is not None:
+        trouble.where = f"{roles[owner]}: {trouble.where}" if trouble.where else str(roles[owner])
+    return trouble
+
+
+@contextlib.contextmanager
+def _reporter(progress: str) -> Iterator[Progress]:
+    started = time.monotonic()
+    if progress == "json":
+        yield lambda stage, facts: click.echo(json.dumps({"stage": stage, "seconds": round(time.monotonic() - started, 3), **facts}), err=True)
+    elif progress == "auto" and sys.stderr.isatty():
+        from rich.console import Console
+        with Console(stderr=True).status("starting") as status:
+            yield lambda stage, facts: status.update(" · ".join([stage, *(f"{value} {name}" for name, value in facts.items())]))
+    else:
+        yield lambda stage, facts: None

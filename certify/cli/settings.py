@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--set KEY=VALUE`: text to roles, `given` and `says` fields and prover options, by the typed fields of the kind."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from certify.certificate import Kind
+from certify.errors import CertifyError, UsageError
+from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational, Text
+
+_NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
+_QUOTIENT = re.compile(r"[+-]?\d{1,400}/\d{1,400}", re.ASCII)
+_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", re.ASCII)
+_UNITS = {None: 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked: files by role, and the typed `given`, `says` and option texts that were set."""
+
+    files: Mapping[str, tuple[Path, ...]]
+    given: Mapping[str, Any]
+    says: Mapping[str, Any]
+    options: Mapping[str, str]
+
+
+def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaults: Mapping[str, str], options: Mapping[str, str]) -> Settings:
+    """Return the settings of one `prove`; raises UsageError for an unknown key, a bad value or a role that is missing."""
+    texts: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise UsageError("setting-form", f"--set {pair}: expected KEY=VALUE", fix="for example --set radius=1/20")
+        if key in texts:
+            raise UsageError("setting-form", f"--set {key} is given twice", fix="give each key once")
+        texts[key] = text
+    roles = {role.name for role in kind.roles}
+    known = [*roles, *kind.given.fields, *kind.says.fields, *options]
+    for key in texts:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            raise UsageError("setting-unknown", f"{kind.name} has no setting {key!r}",
+                             fix=f"did you mean {near[0]!r}?" if near else f"its settings are {', '.join(sorted(known))}")
+    given_texts = {**defaults, **{key: text for key, text in texts.items() if key in kind.given.fields}}
+    given: dict[str, Any] = {}
+    for name, field in kind.given.fields.items():
+        if name not in given_texts:
+            raise UsageError("setting-missing", f"{kind.name} needs --set {name}=...", fix=f"`certify claims {kind.name}` says what it means")
+        if given_texts[name] == "auto" and defaults.get(name) == "auto":
+            given[name] = None
+        else:
+            given[name] = parse(field, given_texts[name], name)
+    says = {name: parse(kind.says.fields[name], texts[name], name) for name in kind.says.fields if name in texts}
+    return Settings(_roles(kind, positional, {key: texts[key] for key in texts if key in roles}), given, says,
+                    {name: texts.get(name, text) for name, text in options.items()})
+
+
+def parse(field: Field, text: str, name: str) -> Any:
+    """Return the typed value that a person's text means for a field; raises UsageError `setting-value`."""
+    try:
+        value = _value(field, text.strip())
+        field.decode(field.encode(value), name)
+    except (ValueError, ZeroDivisionError, CertifyError) as trouble:
+        reason = trouble.what if isinstance(trouble, CertifyError) else str(trouble)
+        raise UsageError("setting-value", f"--set {name}={text}: {reason}", fix=f"give {_form(field)}") from None
+    return value
+
+
+def seconds(text: str) -> float:
+    """Return the seconds in "90", "90s", "10m" or "1h"."""
+    match = _TIME.fullmatch(text)
+    if not match or float(match.group(1)) <= 0:
+        raise UsageError("setting-value", f"--time-limit {text}: not a time", fix="give a time such as 90s, 10m or 1h")
+    return float(match.group(1)) * _UNITS[match.group(2)]
+
+
+def _value(field: Field, text: str) -> Any:
+    if isinstance(field, Rational):
+        if not (_NUMBER.fullmatch(text) or _QUOTIENT.fullmatch(text)):
+            raise ValueError("not a number")
+        return Fraction(text)
+    if isinstance(field, Integer):
+        if not re.fullmatch(r"[+-]?\d{1,16}", text, re.ASCII):
+            raise ValueError("not an integer")
+        return int(text)
+    if isinstance(field, Boolean):
+        if text not in ("true", "false"):
+            raise ValueError("not true or false")
+        return text == "true"
+    if isinstance(field, Nullable):
+        return None if text in ("null", "none") else _value(field.item, text)
+    if isinstance(field, (ListOf, OneOrMany)):
+        if isinstance(field, OneOrMany) and not text.startswith("["):
+            return _value(field.item, text)
+        if not (text.startswith("[") and text.endswith("]")):
+            raise ValueError("not a list")
+        return tuple(_value(field.item, part.strip()) for part in text[1:-1].split(",")) if text[1:-1].strip() else ()
+    return text
+
+
+def _form(field: Field) -> str:
+    if isinstance(field, Choice):
+        return f"one of {', '.join(field.words)}"
+    if isinstance(field, Rational):
+        return "a number above 0 such as 1/20 or 0.05" if field.positive else "a number such as 1/20 or 0.05"
+    if isinstance(field, Integer):
+        return f"an integer from {field.low} on"
+    if isinstance(field, Boolean):
+        return "true or false"
+    if isinstance(field, Nullable):
+        return f"null, or {_form(field.item)}"
+    if isinstance(field, OneOrMany):
+        return f"{_form(field.item)}, or a list of them such as [1,2,3]"
+    return "a list such as [0,1]" if isinstance(field, ListOf) else "a text" if isinstance(field, Text) else "another value"
+
+
+def _roles(kind: Kind, positional: Sequence[str], named: Mapping[str, str]) -> dict[str, tuple[Path, ...]]:
+    files: dict[str, tuple[Path, ...]] = {role: (Path(text),) for role, text in named.items()}
+    left = list(positional)
+    for role in kind.roles:
+        if role.name in files or not left:
+            continue
+        files[role.name], left = (tuple(map(Path, left)), []) if role.many else ((Path(left[0]),), left[1:])
+    shape = " ".join(f"[{role.name}]" if role.optional else f"{role.name}..." if role.many else role.name for role in kind.roles).upper()
+    if left:
+        raise UsageError("role-extra", f"{left[0]}: one file too many for {kind.name}", fix=f"usage: certify prove {kind.name} {shape}")
+    for role in kind.roles:
+        if role.name not in files and not role.optional:
+            raise UsageError("role-missing", f"{kind.name} needs a {role.name} file", fix=f"usage: certify prove {kind.name} {shape}")
+    return files

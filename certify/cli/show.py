@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`certify show`: what is in a certificate or a subject file, without checking any claim."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import click
+import numpy as np
+
+from certify import registry
+from certify.certificate import Certificate
+from certify.cli.output import as_json
+from certify.container import load_bytes, read
+from certify.errors import CertifyError, UsageError
+from certify.limits import Limits
+from certify.readers.arrays import read_npy
+from certify.readers.formula import parts
+from certify.readers.network import Dense, Scale
+from certify.readers.onnx_ops import read_network
+from certify.readers.table import read_table
+from certify.readers.vnnlib1 import read_vnnlib1
+from certify.verification import decode, read_subject
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--claim", "part", flag_value="claim", help="Only the claim in words.")
+@click.option("--json", "part", flag_value="json", help="The statement as JSON.")
+@click.option("--tree", "part", flag_value="tree", help="The tree of the evidence, indented.")
+@click.option("--evidence", "array", metavar="NAME", help="Print one array of the evidence, one row a line.")
+def show(file: Path, part: str | None, array: str | None) -> None:
+    """Show FILE: a certificate, an ONNX model, a VNN-LIB property, points or labels. Nothing is checked."""
+    limits = Limits()
+    data = load_bytes(file, limits)
+    if not data.startswith(b"PK\3\4"):
+        _subject(file, read_subject(file, limits), limits)
+        return
+    statement = read(data, limits, file.name)
+    certificate = decode(statement)
+    if part == "claim":
+        click.echo(certificate.claim.sentence())
+    elif part == "json":
+        kind = registry.kind(certificate.claim.kind, certificate.claim.version)
+        as_json({"id": certificate.id, "subjects": [{"name": s.name, "sha256": s.sha256} for s in certificate.subjects],
+                 "claim": {"kind": kind.name, "version": kind.version, "roles": dict(certificate.claim.roles),
+                           "given": kind.given.encode(certificate.claim.given),
+                           "says": kind.says.encode(certificate.claim.says)},
+                 "assumptions": list(certificate.assumptions),
+                 "evidence": {"kind": certificate.evidence.kind, "version": certificate.evidence.version,
+                              "arrays": {k: {"dtype": a.dtype.str, "shape": list(a.shape)} for k, a in certificate.evidence.arrays.items()}},
+                 "producer": dict(certificate.producer)})
+    elif part == "tree":
+        _tree(certificate)
+    elif array is not None:
+        if array not in certificate.evidence.arrays:
+            raise UsageError("setting-value", f"--evidence {array}: no such array",
+                             fix=f"its arrays: {', '.join(certificate.evidence.arrays) or 'none'}")
+        for row in np.atleast_1d(certificate.evidence.arrays[array]).tolist():
+            click.echo(json.dumps(row))
+    else:
+        _certificate(certificate, len(data))
+
+
+def _certificate(certificate: Certificate, size: int) -> None:
+    claim, evidence = certificate.claim, certificate.evidence
+    kind = registry.kind(claim.kind, claim.version)
+    digests = {subject.name: subject.sha256 for subject in certificate.subjects}
+    click.echo(f"claims    {claim.sentence()}\n          (not checked here: use certify verify)")
+    click.echo(f"kind      {claim.kind} v{claim.version}")
+    for role, names in claim.roles.items():
+        for name in (names,) if isinstance(names, str) else names:
+            click.echo(f"subject   {role}: {name} (sha256 {digests[name]})")
+    click.echo(f"given     {json.dumps(kind.given.encode(claim.given), sort_keys=True)}")
+    click.echo(f"says      {json.dumps(kind.says.encode(claim.says), sort_keys=True)}")
+    click.echo(f"rests on  {', '.join(certificate.assumptions) or 'nothing outside the files'}")
+    arrays = ", ".join(f"{key} {array.dtype.str}{list(array.shape)}" for key, array in evidence.arrays.items())
+    click.echo(f"evidence  {evidence.kind} v{evidence.version}{': ' + arrays if arrays else ''}")
+    made = certificate.producer
+    click.echo(f"producer  {made['name']} {made['version']}, prover {made['prover']}, seed {made['seed']}")
+    click.echo(f"id        {certificate.id}\nsize      {size} bytes")
+
+
+def _tree(certificate: Certificate) -> None:
+    arrays = certificate.evidence.arrays
+    if "tree" not in arrays:
+        raise UsageError("setting-value", "--tree: the evidence has no tree", fix="`certify show FILE` lists its arrays")
+    thresholds = iter(arrays["split_at"].tolist() if "split_at" in arrays else [])
+    pending: list[tuple[int, str]] = []
+    for item in arrays["tree"].tolist():
+        depth, side = pending.pop() if pending else (0, "")
+        if item < 0:
+            click.echo(f"{'  ' * depth}{side}leaf {-1 - item}")
+            continue
+        theta = next(thresholds, "?")
+        click.echo(f"{'  ' * depth}{side}split input {item} at {theta}")
+        pending += [(depth + 1, f"x_{item} <= {theta}: "), (depth + 1, f"x_{item} >= {theta}: ")]
+
+
+def _subject(path: Path, data: bytes, limits: Limits) -> None:
+    click.echo(f"sha256    {hashlib.sha256(data).hexdigest()}")
+    if data.startswith(b"\x93NUMPY"):
+        array = read_npy(data)
+        click.echo(f"points    {array.dtype.str} of shape {list(array.shape)}")
+        return
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".vnnlib"):
+        specification = read_vnnlib1(data, limits)
+        found = parts(specification, limits)
+        sizes = f"{specification.inputs} inputs, {specification.outputs} outputs, {len(specification.assertions)} assertions"
+        click.echo(f"property  VNN-LIB 1.0, {sizes}")
+        click.echo(f"parts     {len(found.parts)} boxes with {sum(len(p.conjuncts) for p in found.parts)} conjuncts, {found.empty} empty disjuncts")
+        return
+    if name.endswith(".csv"):
+        table = read_table(data, limits)
+        click.echo(f"table     {len(table.rows)} rows of {', '.join(table.columns)}")
+        return
+    try:
+        network = read_network(data)
+    except CertifyError as trouble:
+        if name.endswith(".onnx"):
+            raise
+        raise UsageError("file-unknown", f"{path.name} is no certificate, .onnx, .vnnlib, .npy or .csv file", where=str(trouble),
+                         fix="check the file") from None
+    click.echo(f"network   {network.inputs} inputs {list(network.input_shape)}, {network.outputs} outputs")
+    for layer in network.layers:
+        if isinstance(layer, Dense):
+            click.echo(f"layer     dense {layer.weight.shape[1]} -> {layer.size}")
+        else:
+            click.echo(f"layer     {'shift' if isinstance(layer, Scale) else 'relu'} {layer.size}")
+    for note in network.notes:
+        click.echo(f"note      {note}")

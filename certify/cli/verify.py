@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`certify verify`: certificates and subject files to verdicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from certify.cli.output import as_json, error_json, fail, stop, verdict
+from certify.cli.report_text import verification_json, verification_lines
+from certify.errors import CertifyError, UsageError
+
+_WORST = (70, 1, 3, 2, 0)
+
+
+@click.command()
+@click.argument("certificates", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--subject", "subjects", multiple=True, metavar="[ROLE=]FILE", help="A file that the claim is about; matched by its digest.")
+@click.option("--allow", "allowed", multiple=True, metavar="NAME,...", help="Allow exactly these assumptions (none: no assumption).")
+@click.option("--work", type=click.IntRange(1), default=None, help="Work budget in elementary operations.  [default: 2^36]")
+@click.option("--json", "json_output", is_flag=True, help="One JSON object a certificate.")
+def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: tuple[str, ...], work: int | None, json_output: bool) -> None:
+    """Verify CERTIFICATES against their subject files, with the trusted checker alone.
+
+    \b
+    certify verify out.cert --subject model.onnx --subject property.vnnlib
+    certify verify out.cert --subject model=model.onnx --subject property=p.vnnlib --allow real-arithmetic
+    """
+    from certify.limits import Limits
+    from certify.verification import verify as run
+
+    limits = Limits() if work is None else Limits(work=work)
+    allow = allowed_names(allowed)
+    pinned = pinned_subjects(subjects)
+    statuses: list[int] = []
+    for path in certificates:
+        try:
+            result = run(path, pinned, allow, limits)
+        except CertifyError as trouble:
+            statuses.append(trouble.exit_status)
+            if json_output:
+                as_json({"file": str(path), **error_json(trouble)})
+            else:
+                fail(trouble)
+            continue
+        except Exception as trouble:  # a crash is never a verdict, and does not hide the other certificates
+            statuses.append(stop(trouble))
+            continue
+        statuses.append(0)
+        if json_output:
+            as_json({"file": str(path), **verification_json(result)})
+        else:
+            verdict("verified", result.sentence, verification_lines(result))
+    raise SystemExit(min(statuses, key=_WORST.index))
+
+
+def allowed_names(texts: tuple[str, ...]) -> set[str] | None:
+    """Return the set of allowed assumptions, or None where --allow was not given."""
+    from certify.assumptions import NAMES
+
+    if not texts:
+        return None
+    names = {name.strip() for text in texts for name in text.split(",")}
+    for name in sorted(names - NAMES - {"none"}):
+        raise UsageError("setting-value", f"--allow {name}: no such assumption", fix=f"known assumptions: {', '.join(sorted(NAMES))}; or none")
+    if "none" in names and len(names) > 1:
+        raise UsageError("setting-value", "--allow none beside other names", fix="give none alone, or the names")
+    return names - {"none"}
+
+
+def pinned_subjects(texts: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return files by role, "" where none was named; a text that is a file is taken as one, whatever it contains."""
+    pinned: dict[str, list[str]] = {}
+    for text in texts:
+        role, equals, file = text.partition("=")
+        if equals and role.isidentifier() and not Path(text).exists():
+            pinned.setdefault(role, []).append(file)
+        else:
+            pinned.setdefault("", []).append(text)
+    return pinned

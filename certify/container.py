@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One certificate file: a strict ZIP with a canonical in-toto Statement, raw little-endian arrays, and optional inputs.
+
+Guarantee: `read` returns a statement only if encoding what it understood gives back the same bytes (the re-encode rule), every
+array has the digest, dtype and size that the statement says, floats are finite, and nothing is left over. The id is the
+sha256 of `certificate.json`, which covers every array by its digest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from certify import archive, canonical
+from certify.canonical import Json
+from certify.certificate import MIMETYPE, PREDICATE_TYPE, TYPE
+from certify.errors import Declined, OutputError, Rejected, UsageError, malformed
+from certify.fields import Choice, Integer, ListOf, MapOf, OneOrMany, Raw, Record, Text
+from certify.limits import Limits
+
+DTYPES = ("|u1", "<i4", "<i8", "<u8", "<f4", "<f8")
+_DIGEST = Text(r"[0-9a-f]{64}")
+_NAME = Text(r"[^/\\]+")
+_KEY = r"[a-z][a-z0-9_]{0,58}"
+_WORD = Text(r"[a-z0-9][a-z0-9-]{0,63}")
+
+STATEMENT = Record({
+    "_type": Choice((TYPE,)),
+    "predicateType": Choice((PREDICATE_TYPE,)),
+    "subject": ListOf(Record({"name": _NAME, "digest": Record({"sha256": _DIGEST})}), least=1, most=4096),
+    "predicate": Record({
+        "claim": Record({"kind": _WORD, "version": Integer(1), "roles": MapOf(_KEY, OneOrMany(_NAME)), "given": Raw(), "says": Raw()}),
+        "assumptions": ListOf(_WORD, most=64),
+        "evidence": Record({
+            "kind": _WORD, "version": Integer(1), "items": Raw(),
+            "arrays": MapOf(_KEY, Record({"name": Text(), "sha256": _DIGEST, "dtype": Choice(DTYPES), "shape": ListOf(Integer(), most=8)})),
+        }),
+        "producer": Record({"name": Text(), "version": Text(), "prover": Text(), "solver": Text(), "seed": Integer()}),
+    }),
+})
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One file as read, before its kind has decoded the raw fields: statement, arrays by key, inputs by sha256."""
+
+    id: str
+    content: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray[Any, Any]]
+    inputs: Mapping[str, bytes]
+
+
+def members(content: Json, arrays: Mapping[str, np.ndarray[Any, Any]], inputs: Mapping[str, bytes]) -> list[archive.Member]:
+    """Return the members of a certificate in their order; `content` is the JSON of the statement."""
+    found: list[archive.Member] = [("mimetype", MIMETYPE.encode()), ("certificate.json", canonical.encode(content))]
+    found += [(f"evidence/{key}.bin", _bytes(arrays[key])) for key in sorted(arrays)]
+    found += [(f"inputs/{digest}", inputs[digest]) for digest in sorted(inputs)]
+    return found
+
+
+def array_entry(key: str, array: np.ndarray[Any, Any]) -> Json:
+    """Return the statement's description of an evidence array."""
+    digest = hashlib.sha256(_bytes(array)).hexdigest()
+    return {"name": f"evidence/{key}.bin", "sha256": digest, "dtype": array.dtype.str, "shape": list(array.shape)}
+
+
+def write(path: Path, content: Json, arrays: Mapping[str, np.ndarray[Any, Any]], inputs: Mapping[str, bytes] | None = None) -> str:
+    """Write a certificate atomically and return its id; raises OutputError, and then leaves whatever stood at `path` untouched."""
+    found = members(content, arrays, inputs or {})
+    save(path, list(archive.pieces(found)))
+    return hashlib.sha256(found[1][1]).hexdigest()
+
+
+def save(path: Path, pieces: list[bytes | memoryview]) -> None:
+    """Write `pieces` to `path` atomically: a temporary file beside it, flushed, then renamed."""
+    temporary: str | None = None
+    try:
+        if path.exists() and not path.is_file():
+            raise OSError("it exists and is not a regular file")
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
+        with os.fdopen(handle, "wb") as stream:
+            stream.writelines(pieces)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+        temporary = None
+    except OSError as trouble:
+        raise OutputError("output-unwritable", f"{path.name}: {trouble.strerror or trouble}", where=str(path.parent),
+                          fix="choose another place with -o, or free some space there") from None
+    finally:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def load_bytes(path: Path, limits: Limits) -> bytes:
+    """Return a file's bytes; raises UsageError `file-unreadable`, or Declined `limit-reached` for its size."""
+    try:
+        if path.is_dir():
+            raise OSError("it is a directory")
+        with open(path, "rb") as stream:
+            data = stream.read(limits.file_bytes + 1)
+    except (OSError, ValueError) as trouble:
+        reason = getattr(trouble, "strerror", None) or trouble
+        raise UsageError("file-unreadable", f"can't read {path}: {reason}", fix="check the path and its permissions") from None
+    limits.within(len(data), "file_bytes", f"size of {path.name} in bytes")
+    return data
+
+
+def read(data: bytes, limits: Limits, where: str) -> Statement:
+    """Return the statement in the bytes of one certificate file; raises Rejected or Declined."""
+    found = archive.read(data, limits, where)
+    if found[0] != ("mimetype", MIMETYPE.encode()) or len(found) < 2 or found[1][0] != "certificate.json":
+        raise malformed("a certificate starts with the members mimetype and certificate.json", where)
+    raw = bytes(found[1][1])
+    content = canonical.parse(raw, limits, "certificate.json")
+    decoded = STATEMENT.decode(content, "certificate.json")
+    rest = dict(found[2:])
+    if len(rest) != len(found) - 2:
+        raise malformed("two members of one name", where)
+    if any(name.startswith("signatures/") for name in rest):
+        raise Declined("feature-unsupported", "the certificate is signed, and this version can't check signatures", where=where,
+                       fix="verify it with a version that can, or ask for the unsigned certificate (its id is the same)")
+    names = [subject["name"] for subject in decoded["subject"]]
+    if any(a >= b for a, b in itertools.pairwise(names)):
+        raise malformed("the subjects are not in ascending order of name, each once", "certificate.json.subject")
+    listed = decoded["predicate"]["assumptions"]
+    if any(a >= b for a, b in itertools.pairwise(listed)):
+        raise malformed("the assumptions are not in ascending order, each once", "certificate.json.predicate.assumptions")
+    arrays = {key: _array(key, entry, rest.pop(entry["name"], None), limits)
+              for key, entry in decoded["predicate"]["evidence"]["arrays"].items()}
+    inputs = _inputs({name: rest.pop(name) for name in list(rest) if name.startswith("inputs/")}, decoded)
+    if rest:
+        raise Rejected("unused-evidence", f"the member {next(iter(rest))!r} is not named in certificate.json", where=where,
+                       fix="ask the author for a certificate without it")
+    if [name for name, _ in members(content, arrays, inputs)] != [name for name, _ in found]:
+        raise malformed("the members are not in their order", where)
+    return Statement(hashlib.sha256(raw).hexdigest(), decoded, arrays, inputs)
+
+
+def _array(key: str, entry: Mapping[str, Any], data: bytes | memoryview | None, limits: Limits) -> np.ndarray[Any, Any]:
+    where = f"evidence array {key}"
+    if data is None or entry["name"] != f"evidence/{key}.bin":
+        raise malformed(f"its data should be the member evidence/{key}.bin", where)
+    limits.within(len(data), "segment_bytes", where)
+    if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+        raise Rejected("digest-mismatch", "its bytes are not those that certificate.json names", where=where,
+                       fix="the file was changed after it was made: ask the author for the original")
+    dtype, shape = np.dtype(entry["dtype"]), entry["shape"]
+    if prod(shape) * dtype.itemsize != len(data):
+        raise Rejected("array-shape", f"{len(data)} bytes don't fill the shape {list(shape)} of {entry['dtype']}", where=where)
+    array: np.ndarray[Any, Any] = np.frombuffer(data, dtype).reshape(shape)
+    if dtype.kind == "f" and not np.isfinite(array).all():
+        raise Rejected("array-nonfinite", "it holds a NaN or an infinity", where=where)
+    return array
+
+
+def _inputs(found: Mapping[str, bytes | memoryview], decoded: Mapping[str, Any]) -> dict[str, bytes]:
+    digests = {subject["digest"]["sha256"] for subject in decoded["subject"]}
+    inputs: dict[str, bytes] = {}
+    for name, data in found.items():
+        digest = name.removeprefix("inputs/")
+        if not re.fullmatch(r"[0-9a-f]{64}", digest) or digest not in digests:
+            raise Rejected("unused-evidence", f"the member {name!r} is no subject of the claim", fix="ask the author for a certificate without it")
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise Rejected("digest-mismatch", "its bytes are not those that its name promises", where=name,
+                           fix="the file was changed after it was made: ask the author for the original")
+        inputs[digest] = bytes(data)
+    return inputs
+
+
+def _bytes(array: np.ndarray[Any, Any]) -> memoryview | bytes:
+    return np.ascontiguousarray(array).tobytes()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Specifications: which (input, output) pairs are unsafe, as a union of parts, each a rational box with conjunctions of linear rows.
+
+Guarantee: `parts` returns the disjunctive normal form of the conjunction of all assertions, exactly: (x, y) satisfies the
+formula if and only if x lies in the box of some part and every row of one of its conjuncts is <= 0 there. Equal
+boxes are joined at their first occurrence; parts with an empty box are dropped and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Literal
+
+from certify.errors import Declined
+from certify.limits import Limits
+
+_MOST_DISJUNCTS = 10**5
+
+
+@dataclass(frozen=True)
+class Row:
+    """g(x, y) = inputs.x + outputs.y + constant; a point is unsafe only if g <= 0."""
+
+    inputs: Mapping[int, Fraction]
+    outputs: Mapping[int, Fraction]
+    constant: Fraction
+
+    def value(self, x: Mapping[int, Fraction] | tuple[Fraction, ...], y: Mapping[int, Fraction] | tuple[Fraction, ...]) -> Fraction:
+        """Return g at a point, exactly."""
+        return (self.constant + sum((c * x[i] for i, c in self.inputs.items()), Fraction(0))
+                + sum((c * y[i] for i, c in self.outputs.items()), Fraction(0)))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A box (rational ends, one pair an input, never empty) and the conjuncts that make its points unsafe."""
+
+    lower: tuple[Fraction, ...]
+    upper: tuple[Fraction, ...]
+    conjuncts: tuple[tuple[Row, ...], ...]
+
+    def holds_input(self, x: tuple[Fraction, ...]) -> bool:
+        """Return whether x lies in the box, exactly."""
+        return len(x) == len(self.lower) and all(a <= v <= b for a, v, b in zip(self.lower, x, self.upper, strict=True))
+
+
+@dataclass(frozen=True)
+class Join:
+    """The conjunction ("and") or disjunction ("or") of its items, at least one."""
+
+    word: Literal["and", "or"]
+    items: tuple[Node, ...]
+
+
+Node = Row | Join
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What a property file says: the number of inputs and outputs, and its assertions in order."""
+
+    inputs: int
+    outputs: int
+    assertions: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The disjunctive normal form; `empty` counts the disjuncts whose box is empty."""
+
+    parts: tuple[Part, ...]
+    empty: int
+
+
+_Bounds = dict[int, Fraction]
+
+
+def parts(specification: Specification, limits: Limits) -> Parts:
+    """Return the parts of a specification; raises Declined `vnnlib-size` and `vnnlib-unbounded`."""
+    count, rows_in_all = _size(Join("and", specification.assertions))
+    if count > _MOST_DISJUNCTS:
+        raise Declined("vnnlib-size", f"the property has more than {_MOST_DISJUNCTS} disjuncts", fix="split the property into several files")
+    limits.within(rows_in_all, "table_cells", "atoms of the property in disjunctive normal form")
+    limits.spend(1000 * rows_in_all, "normalising the property")
+    choices = [list(_terms(assertion)) for assertion in specification.assertions]
+    common = [row for terms in choices if len(terms) == 1 for row in terms[0]]
+    lower: _Bounds = {}
+    upper: _Bounds = {}
+    _tighten(common, lower, upper)
+    shared = [row for row in common if not _is_bound(row)]
+    found: dict[frozenset[tuple[str, int, Fraction]], list[tuple[Row, ...]]] = {}
+    boxes: dict[frozenset[tuple[str, int, Fraction]], tuple[_Bounds, _Bounds]] = {}
+    empty = 0
+    for term in product(*(terms for terms in choices if len(terms) > 1)):
+        rows = [row for chosen in term for row in chosen]
+        low, high = _tighten(rows, dict(lower), dict(upper)) if any(map(_is_bound, rows)) else (lower, upper)
+        kept = [row for row in (*shared, *rows) if not _is_bound(row)]
+        if any(not row.inputs and not row.outputs and row.constant > 0 for row in kept) or any(low[i] > high[i] for i in low.keys() & high.keys()):
+            empty += 1
+            continue
+        if missing := set(range(specification.inputs)) - (low.keys() & high.keys()):
+            raise Declined("vnnlib-unbounded", f"the input X_{min(missing)} lacks a lower or an upper bound",
+                           fix="bound every input on both sides in every disjunct")
+        key = frozenset(_differences("lower", low, lower)) | frozenset(_differences("upper", high, upper))
+        boxes.setdefault(key, (low, high))
+        found.setdefault(key, []).append(tuple(row for row in kept if row.inputs or row.outputs))
+    order = range(specification.inputs)
+    return Parts(tuple(Part(tuple(boxes[key][0][i] for i in order), tuple(boxes[key][1][i] for i in order), tuple(conjuncts))
+                       for key, conjuncts in found.items()), empty)
+
+
+def _size(node: Node) -> tuple[int, int]:
+    """Return (disjuncts, rows over all disjuncts) of the normal form, without making it."""
+    if isinstance(node, Row):
+        return 1, 1
+    sizes = [_size(item) for item in node.items]
+    if node.word == "or":
+        return sum(count for count, _ in sizes), sum(rows for _, rows in sizes)
+    count, rows = 1, 0
+    for more, more_rows in sizes:
+        count, rows = count * more, rows * more + more_rows * count
+        if count > _MOST_DISJUNCTS:
+            break
+    return count, rows
+
+
+def _terms(node: Node) -> Iterator[tuple[Row, ...]]:
+    """Yield the conjunctions whose union is `node`."""
+    if isinstance(node, Row):
+        yield (node,)
+    elif node.word == "or":
+        for item in node.items:
+            yield from _terms(item)
+    else:
+        for chosen in product(*(list(_terms(item)) for item in node.items)):
+            yield tuple(row for rows in chosen for row in rows)
+
+
+def _is_bound(row: Row) -> bool:
+    return not row.outputs and len(row.inputs) == 1
+
+
+def _tighten(rows: Iterable[Row], lower: _Bounds, upper: _Bounds) -> tuple[_Bounds, _Bounds]:
+    for row in rows:
+        if _is_bound(row):
+            (index, factor), = row.inputs.items()
+            end = -row.constant / factor
+            if factor > 0:
+                upper[index] = min(end, upper.get(index, end))
+            else:
+                lower[index] = max(end, lower.get(index, end))
+    return lower, upper
+
+
+def _differences(side: str, bounds: _Bounds, base: _Bounds) -> Iterator[tuple[str, int, Fraction]]:
+    if bounds is not base:
+        yield from ((side, index, end) for index, end in bounds.items() if base.get(index) != end)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The claim kinds that this checker knows, one line each; a kind's module is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+from importlib import import_module
+
+from certify.certificate import Kind
+from certify.errors import Declined
+
+KINDS: dict[str, str] = {
+    "region": "certify.claims.region",
+    "robust": "certify.claims.robust",
+}
+
+
+def kind(name: str, version: int = 1) -> Kind:
+    """Return the kind called `name`; raises Declined `kind-unknown` or `version-unknown`."""
+    if name not in KINDS:
+        near = difflib.get_close_matches(name, KINDS, n=1)
+        raise Declined("kind-unknown", f"this checker knows no claim of kind {name!r}",
+                       fix=f"did you mean {near[0]!r}?" if near else "`certify claims` lists the kinds it knows")
+    found: Kind = import_module(KINDS[name]).KIND
+    if version != found.version:
+        raise Declined("version-unknown", f"this checker knows version {found.version} of {name!r}, not {version}",
+                       fix="use the version of certify that the author used, or a newer one")
+    return found

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact evaluation of a network at a rational point, in integers over a common denominator.
+
+Guarantee: `evaluate` returns f(x) as rationals, with no rounding: a binary64 constant is an integer times a power of two, sums and
+products are those of FLINT integers, and max(0, .) does not depend on the positive denominator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+from flint import fmpz, fmpz_mat
+
+from certify.limits import Limits
+from certify.readers.network import Array, Dense, Network, Scale
+
+_ROWS = 256  # a block of weight rows as Python integers, to bound memory
+
+
+def evaluate(network: Network, point: Sequence[Fraction], limits: Limits) -> tuple[Fraction, ...]:
+    """Return the exact outputs at `point` (one rational an input, flat C order)."""
+    if len(point) != network.inputs:
+        raise ValueError(f"{len(point)} coordinates for {network.inputs} inputs")
+    limits.spend(100 * sum(layer.weight.size if isinstance(layer, Dense) else layer.size for layer in network.layers), "exact evaluation")
+    denominator = fmpz(lcm(*(value.denominator for value in point)))
+    values = [fmpz(int(value * int(denominator))) for value in point]
+    for layer in network.layers:
+        if isinstance(layer, Dense):
+            weight, weight_power = integers(layer.weight)
+            bias, bias_power = integers(layer.bias)
+            column = fmpz_mat(len(values), 1, values)
+            products: list[fmpz] = []
+            for start in range(0, layer.size, _ROWS):
+                block = weight[start : start + _ROWS]
+                products += (fmpz_mat(block.shape[0], block.shape[1], block.reshape(-1).tolist()) * column).entries()
+            # products / (denominator 2^weight_power) + bias / 2^bias_power
+            power = max(weight_power, bias_power)
+            lift, bias_lift = fmpz(1) << (power - weight_power), denominator << (power - bias_power)
+            values = [value * lift + fmpz(number) * bias_lift for value, number in zip(products, bias.tolist(), strict=True)]
+            denominator <<= power
+        elif isinstance(layer, Scale):
+            bias, bias_power = integers(layer.bias)
+            values = [layer.sign * (value << bias_power) + fmpz(number) * denominator for value, number in zip(values, bias.tolist(), strict=True)]
+            denominator <<= bias_power
+        else:
+            values = [value if value > 0 else fmpz(0) for value in values]
+    return tuple(Fraction(int(value), int(denominator)) for value in values)
+
+
+def integers(values: Array) -> tuple[np.ndarray, int]:
+    """Return (k, p) with values = k 2^-p exactly, p >= 0, k integers (an object array where int64 is too small)."""
+    mantissa, exponent = np.frexp(values)
+    whole = (mantissa * 2.0**53).astype(np.int64)
+    nonzero = whole != 0
+    if not nonzero.any():
+        return np.zeros(values.shape, np.int64), 0
+    trailing = np.frexp((whole & -whole).astype(np.float64))[1] - 1  # of a power of two, exactly its logarithm
+    whole = np.where(nonzero, whole >> np.where(nonzero, trailing, 0), 0)
+    exponent = np.where(nonzero, exponent - 53 + trailing, 0)
+    power = max(0, -int(exponent[nonzero].min()))
+    shift = np.where(nonzero, exponent + power, 0)
+    if int(exponent[nonzero].max()) + power + 53 < 62:
+        return whole << shift, power
+    return np.array([int(k) << int(s) for k, s in zip(whole.reshape(-1), shift.reshape(-1), strict=True)], object).reshape(values.shape), power

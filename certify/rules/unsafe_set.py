@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network and an unsafe set of (input, output) pairs: shown unreachable by a bounds tree, or reached by a point.
+
+Shared by `region` and `robust`. `establish` proves: no x of any part and y = f(x) satisfies all rows of a conjunct of
+that part. `refute` proves: one given x does, evaluated exactly, tolerance 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from certify.certificate import ArraySpec, Evidence, EvidenceSpec
+from certify.errors import Declined, Rejected
+from certify.fields import ListOf, Rational, Record, Text
+from certify.limits import Limits
+from certify.readers.formula import Part, Row
+from certify.readers.network import Network
+from certify.rules import bounds_tree
+from certify.rules.bounds_tree import Figures
+from certify.rules.evaluation import evaluate
+
+ARITHMETIC = "f64-gamma"
+BOUNDS_TREE = EvidenceSpec(
+    "bounds-tree", 1, Record({"arithmetic": Text(r"[a-z0-9-]+"), "witness": ListOf(ListOf(Rational()), least=1)}, optional=frozenset({"witness"})),
+    {"tree": ArraySpec("<i4", 1), "split_at": ArraySpec("<f8", 1), "recompute": ArraySpec("|u1", 1), "row": ArraySpec("<i4", 1),
+     "mix": ArraySpec("<f8", 1)},
+    required=frozenset({"tree"}),
+    reserved=frozenset({"slope", "leaf_slope", "node_slope", "beta", "upper_slope", "tangent"}),
+)
+WITNESS = EvidenceSpec("witness", 1, Record({"point": ListOf(Rational(), least=1)}))
+
+
+@dataclass(frozen=True)
+class UnsafeSet:
+    """The problem that the checker rebuilds from the subject files, and provers solve.
+
+    Inputs of `network` and `parts` are what the graph gets; a point of the claim is `multiply` times that plus `add`, input by input.
+    `empty` counts parts that no input belongs to.
+    """
+
+    network: Network
+    parts: tuple[Part, ...]
+    empty: int
+    multiply: tuple[Fraction, ...]
+    add: tuple[Fraction, ...]
+
+    def network_input(self, point: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Return what the network gets at a point in the claim's coordinates."""
+        return tuple((v - a) / m for v, a, m in zip(point, self.add, self.multiply, strict=True))
+
+    def claim_point(self, x: Sequence[Fraction]) -> tuple[Fraction, ...]:
+        """Return the point, in the claim's coordinates, at which the network gets x."""
+        return tuple(v * m + a for v, a, m in zip(x, self.add, self.multiply, strict=True))
+
+
+def constrained(part: Part) -> bool:
+    """Return whether every conjunct of a part constrains the inputs beyond its box, so that it may be empty."""
+    return all(any(not row.outputs for row in conjunct) for conjunct in part.conjuncts)
+
+
+def inhabits(part: Part, x: tuple[Fraction, ...]) -> bool:
+    """Return whether x lies in the part's input set: its box, and the input constraints of one of its conjuncts."""
+    return part.holds_input(x) and any(all(row.outputs or row.value(x, ()) <= 0 for row in conjunct) for conjunct in part.conjuncts)
+
+
+def violates(conjunct: tuple[Row, ...], x: tuple[Fraction, ...], y: tuple[Fraction, ...]) -> bool:
+    """Return whether (x, y) satisfies all rows of a conjunct, exactly."""
+    return all(row.value(x, y) <= 0 for row in conjunct)
+
+
+def establish(unsafe: UnsafeSet, evidence: Evidence, limits: Limits) -> Figures:
+    """Return figures if the evidence shows that no pair of the unsafe set is reached; raises Rejected or Declined."""
+    if evidence.items["arithmetic"] != ARITHMETIC:
+        raise Declined("version-unknown", f"this checker doesn't know the arithmetic {evidence.items['arithmetic']!r}",
+                       where="evidence.items.arithmetic",
+                       fix="verify it with a newer version of certify")
+    if not unsafe.parts:
+        raise Rejected("claim-vacuous", "no input belongs to the region", fix="check the bounds of the property: lower ends lie above upper ends")
+    in_question = [part for part in unsafe.parts if constrained(part)]
+    witnesses = evidence.items.get("witness", ())
+    if len(witnesses) != len(in_question):
+        raise Rejected("claim-vacuous" if len(witnesses) < len(in_question) else "unused-evidence",
+                       f"{len(in_question)} parts constrain their inputs beyond a box and need a point each, {len(witnesses)} are given",
+                       where="evidence.items.witness")
+    for part, point in zip(in_question, witnesses, strict=True):
+        if len(point) != unsafe.network.inputs or not inhabits(part, unsafe.network_input(point)):
+            raise Rejected("claim-vacuous", "a point that should show that a part has inputs is not in it", where="evidence.items.witness")
+    return bounds_tree.check(unsafe.network, unsafe.parts, evidence.arrays, limits)
+
+
+def refute(unsafe: UnsafeSet, evidence: Evidence, limits: Limits) -> tuple[Fraction, ...]:
+    """Return the exact outputs at the evidence's point if it is in the region and unsafe; raises Rejected otherwise."""
+    point = evidence.items["point"]
+    if len(point) != unsafe.network.inputs:
+        raise Rejected("outside-domain", f"the point has {len(point)} coordinates, the network {unsafe.network.inputs} inputs",
+                       where="evidence.items.point")
+    x = unsafe.network_input(point)
+    inside = [part for part in unsafe.parts if part.holds_input(x)]
+    if not inside:
+        raise Rejected("outside-domain", "the point is not in the region", where="evidence.items.point")
+    y = evaluate(unsafe.network, x, limits)
+    if not any(violates(conjunct, x, y) for part in inside for conjunct in part.conjuncts):
+        raise Rejected("witness-fails", "the outputs at the point, computed exactly, are not in the unsafe set", where="evidence.items.point")
+    return y

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Untrusted provers: whatever they emit is checked by `certify` before it counts."""

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search for a counterexample: projected sign-gradient steps from many starts; a hit counts only after exact evaluation.
+
+A candidate is rounded to float32 numbers inside the rational box where the box holds any, so that a float32 network can
+be run at the very point; else to doubles, else to an end of the box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from certify.limits import Limits
+from certify.readers.formula import Part
+from certify.readers.network import Network
+from certify.rules.balls import above, below
+from certify.rules.evaluation import evaluate
+from certify.rules.unsafe_set import UnsafeSet, violates
+from certify_solvers.common.prover import Effort
+from certify_solvers.crown.kernel import Array, forward, gradient
+
+_RESTARTS, _STEPS = 100, 40
+_TRIES = 8  # candidates evaluated exactly in a part
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A counterexample, evaluated exactly: network input x and outputs y; `float32` says whether every x_i is a float32 number."""
+
+    x: tuple[Fraction, ...]
+    y: tuple[Fraction, ...]
+    float32: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """One conjunct as arrays: rows are inputs.x + outputs.y + constant <= 0."""
+
+    inputs: Array
+    outputs: Array
+    constant: Array
+
+
+def search(unsafe: UnsafeSet, starts: dict[int, Array], effort: Effort, limits: Limits, restarts: int = _RESTARTS) -> Hit | None:
+    """Return a counterexample or None; `starts[p]` are points worth trying in part p."""
+    rng = np.random.default_rng(effort.seed)
+    for index, part in enumerate(unsafe.parts):
+        if effort.left() <= 0:
+            return None
+        box = np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper])
+        points = _starts(box[0], box[1], starts.get(index), rng, restarts)
+        targets = [_target(unsafe.network, part, conjunct) for conjunct in range(len(part.conjuncts))]
+        for x in _candidates(unsafe.network, targets, points, box[0], box[1], effort):
+            for point, exact in _rounded(x, part):
+                y = evaluate(unsafe.network, point, limits.fresh())
+                if any(violates(conjunct, point, y) for conjunct in part.conjuncts):
+                    return Hit(point, y, exact)
+    return None
+
+
+def _starts(lower: Array, upper: Array, given: Array | None, rng: np.random.Generator, restarts: int) -> Array:
+    inside = lower + rng.random((restarts // 2, lower.size)) * (upper - lower)
+    corners = np.where(rng.random((restarts - restarts // 2, lower.size)) < 0.5, lower, upper)
+    known = [(lower + upper) / 2, lower, upper]
+    return np.vstack([*known, *([given] if given is not None else []), inside, corners])
+
+
+def _target(network: Network, part: Part, conjunct: int) -> _Target:
+    rows = part.conjuncts[conjunct]
+    inputs, outputs = np.zeros((len(rows), network.inputs)), np.zeros((len(rows), network.outputs))
+    for r, row in enumerate(rows):
+        for side, terms in ((inputs, row.inputs), (outputs, row.outputs)):
+            for index, value in terms.items():
+                side[r, index] = float(value)
+    return _Target(inputs, outputs, np.array([float(row.constant) for row in rows]))
+
+
+def _candidates(network: Network, targets: list[_Target], points: Array, lower: Array, upper: Array, effort: Effort) -> Iterator[Array]:
+    """Yield promising points, best first; at most `_TRIES` in all."""
+    best = np.full(points.shape[0], np.inf)
+    best_points = points.copy()
+    width = upper - lower
+    tried = 0
+    for step in range(_STEPS + 1):
+        values = forward(network, points)
+        loss, slope = _loss(network, targets, points, values)
+        better = loss < best
+        best[better], best_points[better] = loss[better], points[better]
+        if (best <= 0).any() or step == _STEPS or effort.left() <= 0:
+            break
+        points = np.clip(points - 0.3 * 0.85**step * width * np.sign(slope), lower, upper)
+    scale = 1e-7 * (1.0 + np.abs(values[-1]).max())
+    for index in np.argsort(best, kind="stable"):
+        if best[index] > scale or tried == _TRIES:
+            return
+        tried += 1
+        yield best_points[index]
+
+
+def _loss(network: Network, targets: list[_Target], points: Array, values: list[Array]) -> tuple[Array, Array]:
+    """Return, for each point, the largest row of the nearest conjunct, and its gradient."""
+    count = points.shape[0]
+    loss = np.full(count, np.inf)
+    inputs, outputs = np.zeros_like(points), np.zeros((count, network.outputs))
+    for target in targets:
+        if target.constant.size == 0:
+            return np.full(count, -np.inf), np.zeros_like(points)
+        rows = points @ target.inputs.T + values[-1] @ target.outputs.T + target.constant
+        worst = rows.argmax(axis=1)
+        largest = rows[np.arange(count), worst]
+        near = largest < loss
+        loss[near] = largest[near]
+        inputs[near], outputs[near] = target.inputs[worst[near]], target.outputs[worst[near]]
+    return loss, inputs + gradient(network, values, outputs)
+
+
+def _rounded(x: Array, part: Part) -> Iterator[tuple[tuple[Fraction, ...], bool]]:
+    """Yield exact points of the box near x, those of float32 numbers first."""
+    single = [_float32_inside(v, lo, hi) for v, lo, hi in zip(x.tolist(), part.lower, part.upper, strict=True)]
+    double = [min(max(Fraction(v), lo), hi) for v, lo, hi in zip(x.tolist(), part.lower, part.upper, strict=True)]
+    mixed = tuple(d if s is None else s for s, d in zip(single, double, strict=True))
+    yield mixed, all(s is not None for s in single)
+    if tuple(double) != mixed:
+        yield tuple(double), False
+
+
+def _float32_inside(value: float, lower: Fraction, upper: Fraction) -> Fraction | None:
+    with np.errstate(over="ignore"):
+        near: Any = np.float32(value)
+    for candidate in (near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))):
+        if np.isfinite(candidate) and lower <= Fraction(float(candidate)) <= upper:
+            return Fraction(float(candidate))
+    return None

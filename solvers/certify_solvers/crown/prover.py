@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The crown prover: attack, interval and CROWN bounds; proved, refuted or unknown for `region` and `robust`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from certify.certificate import Files
+from certify.claims import region, robust
+from certify.errors import Rejected
+from certify.limits import Limits
+from certify.readers.onnx_ops import read_network
+from certify.rules.balls import above, below
+from certify.rules.evaluation import evaluate
+from certify.rules.unsafe_set import ARITHMETIC, BOUNDS_TREE, WITNESS, UnsafeSet, constrained
+from certify_solvers.common.emit import certificate, checked
+from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
+from certify_solvers.crown import attack
+from certify_solvers.crown.inhabitant import find as find_inhabitant
+from certify_solvers.crown.kernel import Array, backward, propagate
+from certify_solvers.runtime import float32
+
+_DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "region": {"format": "vnnlib-1", "semantics": "real"},
+    "robust": {"label": "auto", "norm": "linf", "radius_unit": "raw", "clip": "null", "scale": "1", "subtract": "0", "divide": "1",
+               "semantics": "real"},
+}
+_MARGIN = 1e-9  # below this, rounding may hide the margin from the checker on another machine
+
+
+class Crown:
+    """Proves `region` and `robust` by one CROWN pass a part, refutes by attack."""
+
+    name = "crown"
+    emits = ("region", "robust")
+    summary = "interval and CROWN bounds; projected gradient attack with exact replay"
+
+    def defaults(self, kind: str) -> Mapping[str, str]:
+        """Return the text of every `given` field that has a default."""
+        return _DEFAULTS[kind]
+
+    def options(self, kind: str) -> Mapping[str, str]:
+        """Return the prover options with their defaults."""
+        return {"restarts": "100"}
+
+    def complete(self, kind: str, given: Mapping[str, Any], files: Files, limits: Limits) -> Mapping[str, Any]:
+        """Return `given` with the label filled in: the labels file's, else the network's own answer at the point."""
+        if kind != "robust" or given.get("label") is not None:
+            return given
+        model, points, labels = files["model"], files["points"], files.get("labels")
+        if not isinstance(model, bytes) or not isinstance(points, bytes):
+            raise TypeError("a role takes one file")
+        if isinstance(labels, bytes):
+            label = robust.label_in_file(labels, given["row"], limits)
+            return {**given, "label": max(0, label)}
+        network = read_network(model)
+        unsafe = robust.problem({**given, "label": 0}, {"model": model, "points": points}, limits)
+        outputs = evaluate(network, unsafe.network_input(robust.centre(given, points, network, limits)), limits)
+        return {**given, "label": outputs.index(max(outputs))}
+
+    def prove(self, problem: Problem, effort: Effort, progress: Progress) -> Outcome:
+        """Return the outcome for one `region` or `robust` problem."""
+        kind = region if problem.kind == "region" else robust
+        progress("reading", {})
+        unsafe = kind.problem(problem.given, problem.files, problem.limits.fresh())
+        progress("bounding", {"parts": len(unsafe.parts)})
+        worst, starts = _bound(unsafe, effort)
+        if worst > 0 and (draft := _holds(problem, unsafe)) is not None:
+            return _answer(draft, problem, True, (f"smallest margin {worst:.4g}",))
+        progress("attacking", {"parts": len(unsafe.parts)})
+        hit = attack.search(unsafe, starts, effort, problem.limits, int(problem.options["restarts"]))
+        if hit is not None:
+            draft = Draft(problem.kind, 1, problem.given, {"holds": False}, ("real-arithmetic",), WITNESS.kind, WITNESS.version,
+                          {"point": unsafe.claim_point(hit.x)})
+            model = problem.files["model"]
+            remarks = ["a counterexample was found and evaluated exactly"]
+            if not hit.float32:
+                remarks.append("no float32 number of the region was a counterexample: the point is rational")
+            remarks.append(float32.remark(unsafe, model if isinstance(model, bytes) else b"", hit.x))
+            return _answer(draft, problem, False, tuple(remarks))
+        return Unknown(f"CROWN leaves a bound of {worst:.4g} (a proof needs one above 0), and no counterexample was found")
+
+
+def _answer(draft: Draft, problem: Problem, holds: bool, remarks: tuple[str, ...]) -> Outcome:
+    return Proved(draft, remarks) if holds == problem.wanted.get("holds", True) else Refuted(draft, remarks)
+
+
+def _bound(unsafe: UnsafeSet, effort: Effort) -> tuple[float, dict[int, Array]]:
+    """Return the smallest bound over all conjuncts, less the margin, and for each part the corners that the bounds suggest."""
+    worst, starts = np.inf, {}
+    network = unsafe.network
+    for index, part in enumerate(unsafe.parts):
+        if effort.left() <= 0 or not all(part.conjuncts):
+            return -np.inf, starts
+        lower, upper = np.array([[below(v) for v in part.lower]]), np.array([[above(v) for v in part.upper]])
+        with np.errstate(all="ignore"):
+            bounds = propagate(network, lower, upper)
+            rows = [row for conjunct in part.conjuncts for row in conjunct]
+            first = _matrix([row.outputs for row in rows], network.outputs)
+            constant = np.array([float(row.constant) for row in rows])
+            owner = np.zeros(len(rows), np.int64)
+            added = _matrix([row.inputs for row in rows], network.inputs)
+            found, coefficients = backward(network, len(network.layers), first, constant, owner, bounds, lower * 0, upper * 0)
+            total = coefficients + added
+            found = found + np.einsum("rn,n->r", np.maximum(total, 0), lower[0]) + np.einsum("rn,n->r", np.minimum(total, 0), upper[0])
+        ends = np.cumsum([0, *(len(conjunct) for conjunct in part.conjuncts)])
+        margins = found - _MARGIN * (1 + np.abs(constant))
+        best = [margins[a:b].max() for a, b in itertools.pairwise(ends)]
+        worst = min(worst, *best) if np.isfinite(best).all() else -np.inf
+        starts[index] = np.where(total > 0, lower, upper)
+    return float(worst), starts
+
+
+def _matrix(terms: list[Mapping[int, Fraction]], size: int) -> Array:
+    made = np.zeros((len(terms), size))
+    for row, values in enumerate(terms):
+        for index, value in values.items():
+            made[row, index] = float(value)
+    return made
+
+
+def _holds(problem: Problem, unsafe: UnsafeSet) -> Draft | None:
+    """Return the draft of a certificate without splits if the checker accepts it."""
+    points: list[tuple[Fraction, ...]] = []
+    for part in unsafe.parts:
+        if constrained(part):
+            x = find_inhabitant(part)
+            if x is None:
+                return None
+            points.append(unsafe.claim_point(x))
+    items: dict[str, Any] = {"arithmetic": ARITHMETIC, **({"witness": tuple(points)} if points else {})}
+    tree = np.array([-1 - leaf for leaf in range(len(unsafe.parts))], "<i4")
+    draft = Draft(problem.kind, 1, problem.given, {"holds": True}, ("real-arithmetic",), BOUNDS_TREE.kind, BOUNDS_TREE.version, items, {"tree": tree})
+    try:
+        checked(certificate(draft, problem, Crown.name, 0), problem)
+    except Rejected:
+        return None
+    return draft
+
+
