@@ -86,6 +86,8 @@ def _decode(kind: str, data: memoryview, where: str) -> Message:
     while position < len(data):
         key, position = _varint(data, position, where)
         number, wire = key >> 3, key & 7
+        if number == 0:
+            raise Declined("onnx-wire", "field number 0 does not exist", where=where, fix=_FIX)
         field = fields.get(number)
         if field is None:
             raise Declined("onnx-field", f"unknown field {number} of {kind}", where=where, fix=_FIX)

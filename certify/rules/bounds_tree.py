@@ -111,8 +111,9 @@ class _Check:
 
     def _enter(self, state: _State) -> _State:
         """Note a visited node: its own bounds are due where `recompute` says so, and always at a root."""
-        fresh = state.slot is None or (self.recompute is not None and bool(self.recompute[self.node]))
-        if state.slot is None and self.recompute is not None and not fresh:
+        flagged = self.recompute is not None and self.node < len(self.recompute) and bool(self.recompute[self.node])
+        fresh = state.slot is None or flagged
+        if state.slot is None and self.recompute is not None and not flagged:
             raise Rejected("evidence-range", "the root's bounds are always computed", where="evidence array recompute")
         self.node += 1
         if not fresh:

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the specimens of `region` and `robust` share: tiny exact networks, evidence with splits, and mutators of evidence."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import oracle
+from certify.readers.formula import Part
+from certify.rules.balls import above, below
+from certify.rules.unsafe_set import UnsafeSet
+from certify_solvers.crown.kernel import backward, propagate
+from toolkit import Layers, Specimen
+
+Mutator = Callable[[Specimen, np.random.Generator], str]
+
+
+def tiny_layers(rng: np.random.Generator, outputs: int) -> Layers:
+    """Return layers of a network with two inputs, one or two hidden layers of two or three neurons, and dyadic weights."""
+    sizes = [2, *(int(n) for n in rng.integers(2, 4, int(rng.integers(1, 3)))), outputs]
+    return [((rng.integers(-8, 9, (m, n)) / 4).tolist(), (rng.integers(-8, 9, m) / 8).tolist()) for n, m in itertools.pairwise(sizes)]
+
+
+def exact(layers: Layers) -> oracle.Net:
+    """Return layers for the oracle."""
+    return [([[Fraction(w) for w in row] for row in weight], [Fraction(b) for b in bias]) for weight, bias in layers]
+
+
+def split_evidence(unsafe: UnsafeSet, rng: np.random.Generator, most: int) -> dict[str, np.ndarray[Any, Any]] | None:
+    """Return a tree that closes every leaf by CROWN, found by halving, or None where `most` leaves don't do."""
+    tree: list[int] = []
+    thresholds: list[float] = []
+    leaves = 0
+
+    def grow(part: Part, lower: np.ndarray[Any, Any], upper: np.ndarray[Any, Any], room: int) -> bool:
+        nonlocal leaves
+        if leaves >= most:
+            return False
+        if _closed(unsafe, part, lower, upper) and (room < 4 or rng.random() < 0.7):
+            tree.append(-1 - leaves)
+            leaves += 1
+            return True
+        width = upper - lower
+        item = int(width.argmax())
+        theta = float((lower[item] + upper[item]) / 2)
+        if room == 0 or not lower[item] < theta < upper[item]:
+            return False
+        tree.append(item)
+        thresholds.append(theta)
+        high, low = lower.copy(), upper.copy()
+        high[item] = low[item] = theta
+        return grow(part, high, upper, room - 1) and grow(part, lower, low, room - 1)
+
+    for part in unsafe.parts:
+        if not grow(part, np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper]), 7):
+            return None
+    arrays: dict[str, np.ndarray[Any, Any]] = {"tree": np.array(tree, "<i4")}
+    if thresholds:
+        arrays |= {"split_at": np.array(thresholds, "<f8"), "recompute": np.ones(len(tree), "|u1")}
+    return arrays
+
+
+def _closed(unsafe: UnsafeSet, part: Part, lower: np.ndarray[Any, Any], upper: np.ndarray[Any, Any]) -> bool:
+    network = unsafe.network
+    bounds = propagate(network, lower[None], upper[None])
+    for conjunct in part.conjuncts:
+        best = -np.inf
+        for row in conjunct:
+            outputs = np.zeros((1, network.outputs))
+            inputs = np.zeros((1, network.inputs))
+            for side, terms in ((outputs, row.outputs), (inputs, row.inputs)):
+                for index, value in terms.items():
+                    side[0, index] = float(value)
+            found, _ = backward(network, len(network.layers), outputs, np.array([float(row.constant)]), np.zeros(1, np.int64), bounds, lower[None],
+                                upper[None])
+            slack = np.minimum(inputs * lower, inputs * upper).sum()
+            best = max(best, float(found[0]) + float(slack))
+        if best <= 1e-6:
+            return False
+    return True
+
+
+def rows_for(unsafe: UnsafeSet, leaves: Sequence[int], rng: np.random.Generator) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]:
+    """Return arrays `row` and `mix` with random choices for every leaf and conjunct, in order."""
+    row: list[int] = []
+    mix: list[float] = []
+    for part, count in zip(unsafe.parts, leaves, strict=True):
+        for _ in range(count):
+            for conjunct in part.conjuncts:
+                if rng.random() < 0.5:
+                    row.append(-1)
+                    mix += rng.integers(1, 5, len(conjunct)).astype(float).tolist()
+                else:
+                    row.append(int(rng.integers(0, len(conjunct))))
+    return np.array(row, "<i4"), np.array(mix, "<f8") if mix else None
+
+
+# Mutators of evidence. Each changes the specimen in place and says what it did.
+
+def drop_entry(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Delete one entry of one array."""
+    key = _some(specimen, rng)
+    array = specimen.arrays.get(key, np.zeros(0))
+    if len(array):
+        specimen.arrays[key] = np.delete(array, int(rng.integers(len(array))))
+    return f"an entry of {key} dropped"
+
+
+def repeat_entry(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Repeat one entry of one array."""
+    key = _some(specimen, rng)
+    array = specimen.arrays.get(key, np.zeros(0))
+    if len(array):
+        index = int(rng.integers(len(array)))
+        specimen.arrays[key] = np.insert(array, index, array[index])
+    return f"an entry of {key} repeated"
+
+
+def swap_entries(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Swap two entries of one array."""
+    key = _some(specimen, rng)
+    array = specimen.arrays.get(key, np.zeros(0)).copy()
+    if len(array) > 1:
+        i, j = rng.choice(len(array), 2, replace=False)
+        array[[i, j]] = array[[j, i]]
+        specimen.arrays[key] = array
+    return f"two entries of {key} swapped"
+
+
+def change_entry(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Change one entry of one array: a little, a lot, its sign, or to zero."""
+    key = _some(specimen, rng)
+    array = specimen.arrays.get(key, np.zeros(0)).copy()
+    if len(array):
+        index = int(rng.integers(len(array)))
+        value = float(array[index])
+        choices = [value + 1, value - 1, 0.0, value * 2, -value]
+        if array.dtype.kind == "f":
+            choices += [float(np.nextafter(value, np.inf)), float(np.nextafter(value, -np.inf)), value + float(rng.standard_normal()), 1e300, -0.0]
+        chosen = choices[int(rng.integers(len(choices)))]
+        array[index] = chosen if array.dtype.kind == "f" else np.int64(chosen) % 256 if array.dtype.kind == "u" else np.int64(np.clip(chosen,
+                                                                                                                                      -(2**31),
+                                                                                                                                      2**31 - 1))
+        specimen.arrays[key] = array
+    return f"an entry of {key} changed"
+
+
+def prune_subtree(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Replace a random subtree by one leaf and renumber, as an adversary who tidies up would."""
+    if "tree" not in specimen.arrays:
+        return "nothing"
+    tree = specimen.arrays["tree"].tolist()
+    inner = [i for i, item in enumerate(tree) if item >= 0]
+    if not inner:
+        return "nothing"
+    start = int(rng.choice(inner))
+    end, need = start, 1
+    while need and end < len(tree):
+        need += 1 if tree[end] >= 0 else -1
+        end += 1
+    splits_before = sum(item >= 0 for item in tree[:start])
+    splits = sum(item >= 0 for item in tree[start:end])
+    shorter = [*tree[:start], -1, *tree[end:]]
+    leaf = 0
+    for i, item in enumerate(shorter):
+        if item < 0:
+            shorter[i] = -1 - leaf
+            leaf += 1
+    if need or len(specimen.arrays.get("split_at", [])) < splits_before + splits or len(specimen.arrays.get("recompute", tree)) != len(tree):
+        return "nothing"
+    specimen.arrays["tree"] = np.array(shorter, "<i4")
+    thresholds = np.delete(specimen.arrays["split_at"], slice(splits_before, splits_before + splits))
+    recompute = np.delete(specimen.arrays["recompute"], slice(start + 1, end)) if "recompute" in specimen.arrays else None
+    for key, array in (("split_at", thresholds), ("recompute", recompute)):
+        if array is None or not len(array) or not any(item >= 0 for item in shorter):
+            specimen.arrays.pop(key, None)
+        else:
+            specimen.arrays[key] = array
+    return "a subtree pruned"
+
+
+def trivial_tree(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Replace the whole evidence by one leaf for each of one to three parts."""
+    specimen.arrays = {"tree": np.array([-1 - k for k in range(int(rng.integers(1, 4)))], "<i4")}
+    return "the tree replaced by bare leaves"
+
+
+def drop_array(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Remove one array."""
+    key = _some(specimen, rng)
+    specimen.arrays.pop(key, None)
+    return f"the array {key} removed"
+
+
+def inherit(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Let random nodes inherit their bounds."""
+    if "recompute" in specimen.arrays:
+        array = specimen.arrays["recompute"].copy()
+        array[1:] = rng.integers(0, 2, len(array) - 1)
+        specimen.arrays["recompute"] = array
+    return "nodes inherit bounds"
+
+
+def move_point(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Move one coordinate of a witness: by 1e-30, a little, or to another coordinate's value."""
+    point = specimen.items.get("point")
+    if not point:
+        return "nothing"
+    index = int(rng.integers(len(point)))
+    value = Fraction(point[index])
+    choices = [value + Fraction(1, 10**30), value - Fraction(1, 10**30), value + Fraction(int(rng.integers(-9, 10)), 16), -value, Fraction(point[0])]
+    point = list(point)
+    point[index] = str(choices[int(rng.integers(len(choices)))])
+    specimen.items["point"] = point
+    return "the witness moved"
+
+
+def resize_point(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Add or drop a coordinate of a witness."""
+    if "point" in specimen.items:
+        specimen.items["point"] = specimen.items["point"][:-1] if rng.random() < 0.5 else [*specimen.items["point"], "0"]
+    return "the witness resized"
+
+
+def deny(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Claim the opposite with the same evidence."""
+    specimen.says = {"holds": not specimen.says["holds"]}
+    return "the answer negated"
+
+
+def other_arithmetic(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Name another arithmetic."""
+    if "arithmetic" in specimen.items:
+        specimen.items["arithmetic"] = str(rng.choice(["f64-fast", "exact-int", "f64"]))
+    return "another arithmetic"
+
+
+def no_assumptions(specimen: Specimen, rng: np.random.Generator) -> str:
+    """List no assumption."""
+    specimen.assumptions = []
+    return "assumptions dropped"
+
+
+EVIDENCE: tuple[Mutator, ...] = (drop_entry, repeat_entry, swap_entries, change_entry, change_entry, prune_subtree, trivial_tree, drop_array, inherit,
+                                 move_point, move_point, resize_point, deny, other_arithmetic, no_assumptions)
+
+
+def _some(specimen: Specimen, rng: np.random.Generator) -> str:
+    return str(rng.choice(sorted(specimen.arrays))) if specimen.arrays else "tree"

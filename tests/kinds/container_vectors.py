@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Test vectors of the container: bytes that are no certificate of this format, on top of one valid certificate."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from certify.certificate import MIMETYPE
+from kinds.attacks import Vector, own
+from kinds.region_vectors import bases
+from toolkit import canonical, pack, zipped
+
+
+def vectors() -> Iterator[Vector]:
+    """Yield all vectors of the container."""
+    leaf = bases().leaf
+    good, content = leaf.seal(), leaf.content()
+    text = canonical(content)
+    tree = leaf.arrays["tree"].tobytes()
+    files = own(leaf)
+
+    def case(name: str, code: str, data: bytes, bug: str, verdict: str = "rejected", **more: Any) -> Vector:
+        return Vector(name, verdict, code, data, files, bug, **more)
+
+    def parts(statement: bytes, *more: tuple[str, bytes], mimetype: bytes = MIMETYPE.encode()) -> bytes:
+        return zipped([("mimetype", mimetype), ("certificate.json", statement), ("evidence/tree.bin", tree), *more])
+
+    def edited(change: Any) -> bytes:
+        made = json.loads(text)
+        change(made)
+        return parts(canonical(made))
+
+    yield Vector("plain", "verified", "", good, files, "none")
+    yield case("empty-file", "malformed", b"", "an empty file is an empty list of claims")
+    yield case("not-an-archive", "malformed", text, "any JSON is a certificate")
+    yield case("junk-before", "malformed", b"junk" + good, "the archive is searched from its end")
+    yield case("junk-behind", "malformed", good + b"junk", "the archive is read from its start")
+    yield case("archive-comment", "malformed", good[:-2] + b"\4\0junk", "comments are ignored")
+    yield case("cut-off", "malformed", good[:-9], "the directory is not needed")
+    yield case("crc-wrong", "malformed", good.replace(struct.pack("<I", zlib.crc32(tree)), b"\0\0\0\0"), "checksums are not compared")
+    yield case("deflated", "malformed", _deflated(good), "compressed members are unpacked", effect="a bomb of any size")
+    yield case("dated", "malformed", good.replace(b"\x21\0", b"\x22\0"), "dates are ignored: a second form of the same certificate")
+    yield case("mimetype-other", "malformed", parts(text, mimetype=b"application/zip"), "the type is not read")
+    yield case("mimetype-missing", "malformed", zipped([("certificate.json", text), ("evidence/tree.bin", tree)]), "the type is optional")
+    yield case("statement-missing", "malformed", zipped([("mimetype", MIMETYPE.encode())]), "no statement, nothing to fail")
+    yield case("order-of-members", "malformed", zipped([("mimetype", MIMETYPE.encode()), ("evidence/tree.bin", tree), ("certificate.json", text)]),
+               "members in any order")
+    yield case("two-members-of-one-name", "malformed", parts(text, ("evidence/tree.bin", b"\0\0\0\0")),
+               "the last, or the first, of two members counts")
+    yield case("member-not-named", "unused-evidence", parts(text, ("evidence/zz.bin", b"")), "members that the statement doesn't name are ignored")
+    yield case("member-outside", "unused-evidence", parts(text, ("../../etc/passwd", b"x")), "paths are followed when unpacking")
+    yield case("member-absolute", "unused-evidence", parts(text, ("/tmp/x", b"x")), "paths are followed when unpacking")
+    yield case("input-of-no-subject", "unused-evidence", pack(content, leaf.arrays, {"0" * 64: b"x"}), "inputs are matched by name")
+    yield case("input-with-other-bytes", "digest-mismatch", pack(content, leaf.arrays, {content["subject"][0]["digest"]["sha256"]: b"x"}),
+               "inputs are not hashed",
+               effect="an easier subject is checked")
+    yield case("array-with-other-bytes", "digest-mismatch",
+               zipped([("mimetype", MIMETYPE.encode()), ("certificate.json", text), ("evidence/tree.bin", b"\xfe\xff\xff\xff")]),
+               "arrays are not hashed")
+    yield case("array-missing", "malformed", zipped([("mimetype", MIMETYPE.encode()), ("certificate.json", text)]), "a missing array is empty")
+    yield case("array-under-another-name", "malformed",
+               edited(lambda c: c["predicate"]["evidence"]["arrays"]["tree"].update(name="certificate.json")), "an array may be any member")
+    yield case("array-short-for-its-shape", "array-shape", edited(lambda c: c["predicate"]["evidence"]["arrays"]["tree"].update(shape=[2])),
+               "a short array is padded")
+    yield case("array-of-2-to-the-40", "array-shape", edited(lambda c: c["predicate"]["evidence"]["arrays"]["tree"].update(shape=[1 << 40])),
+               "the shape is allocated before it is compared")
+    yield case("array-shape-overflows", "array-shape",
+               edited(lambda c: c["predicate"]["evidence"]["arrays"]["tree"].update(shape=[1 << 32, 1 << 32, 0])), "sizes overflow")
+    yield case("array-of-objects", "malformed", edited(lambda c: c["predicate"]["evidence"]["arrays"]["tree"].update(dtype="|O")),
+               "objects are unpickled", effect="code runs")
+    yield case("array-big-endian", "malformed", edited(lambda c: c["predicate"]["evidence"]["arrays"]["tree"].update(dtype=">i4")),
+               "a second form of the same array")
+    yield case("white-space", "malformed", parts(text.replace(b",", b", ", 1)), "a second form of the same statement")
+    yield case("keys-unsorted", "malformed", parts(json.dumps(content, separators=(",", ":")).encode()), "a second form of the same statement")
+    yield case("escape-not-shortest", "malformed", parts(text.replace(b"region", rb"regio\u006e", 1)), "a second form of the same string")
+    yield case("byte-order-mark", "malformed", parts(b"\xef\xbb\xbf" + text), "a mark before the statement")
+    yield case("not-utf-8", "malformed", parts(text.replace(b"ramp.onnx", b"ramp\xff.onn")), "bad bytes are replaced")
+    yield case("duplicate-key", "malformed", parts(text.replace(b'"says":{"holds":true}', b'"says":{"holds":false,"holds":true}')),
+               "the last of two keys counts")
+    yield case("float", "malformed", parts(text.replace(b'"version":1', b'"version":1.0', 1)), "1.0 is 1")
+    for name, number in (("nan", b"NaN"), ("infinity", b"Infinity"), ("huge-exponent", b"1e400"), ("two-to-the-53", b"9007199254740992"),
+                         ("five-thousand-digits", b"9" * 5000), ("minus-zero", b"-0")):
+        yield case(f"number-{name}", "malformed", parts(text.replace(b'"seed":0', b'"seed":' + number)), f"{name} is read as a number")
+    yield case("nested-200000-deep", "limit-reached", parts(b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}"), "recursion without a limit",
+               "declined", effect="the stack overflows")
+    yield case("unclosed-200000-deep", "limit-reached", parts(b"[" * 200_000), "recursion without a limit", "declined")
+    yield case("unclosed-quotes", "malformed", parts(b'"' + rb"\"" * 200_000), "scanning strings takes quadratic time")
+    for name, size, verdict, code in (("at", len(text), "verified", ""), ("above", len(text) - 1, "declined", "limit-reached")):
+        yield Vector(f"statement-{name}-the-limit", verdict, code, good, files, "a statement of any size", limits={"json_bytes": size})
+        yield Vector(f"segment-{name}-the-limit", verdict, code, pack(content, leaf.arrays, {}), files, "a segment of any size",
+                     limits={"segment_bytes": len(tree) if verdict == "verified" else len(tree) - 1})
+        yield Vector(f"members-{name}-the-limit", verdict, code, good, files, "members without a limit",
+                     limits={"members": 3 if verdict == "verified" else 2})
+        yield Vector(f"depth-{name}-the-limit", verdict, code, good, files, "nesting without a limit",
+                     limits={"depth": 6 if verdict == "verified" else 5})
+    yield case("statement-is-a-list", "malformed", parts(b"[]"), "a list has no fields")
+    yield case("type-other", "malformed", edited(lambda c: c.update(_type="https://in-toto.io/Statement/v0.1")),
+               "the type of the statement is not read")
+    yield case("predicate-type-other", "malformed", edited(lambda c: c.update(predicateType="https://example.com/other")),
+               "the type of the predicate is not read")
+    yield case("field-unknown", "malformed", edited(lambda c: c["predicate"].update(verified=True)), "unknown fields are ignored")
+    yield case("field-missing", "malformed", edited(lambda c: c["predicate"].pop("producer")), "a missing field has a default")
+    yield case("producer-with-time", "malformed", edited(lambda c: c["predicate"]["producer"].update(time="now")),
+               "same input and seed, another identity")
+    yield case("no-subject", "malformed", edited(lambda c: c.update(subject=[])), "no subject to compare")
+    yield case("subjects-unsorted", "malformed", edited(lambda c: c["subject"].reverse()), "a second form of the same statement")
+    yield case("subject-twice", "malformed", edited(lambda c: c["subject"].insert(0, c["subject"][0])), "the second digest of a name counts")
+    yield case("subject-unused", "malformed", edited(lambda c: c["subject"].append({"name": "z", "digest": {"sha256": "0" * 64}})),
+               "a subject without a role")
+    yield case("role-unknown", "malformed", edited(lambda c: c["predicate"]["claim"]["roles"].update(solver="ramp.onnx")),
+               "unknown roles are ignored")
+    yield case("role-missing", "malformed", edited(lambda c: c["predicate"]["claim"]["roles"].pop("property")), "a missing role is empty")
+    yield case("role-is-a-list", "malformed", edited(lambda c: c["predicate"]["claim"]["roles"].update(model=["ramp.onnx"])),
+               "a list counts as its first entry")
+    yield case("digest-upper-case", "malformed",
+               edited(lambda c: c["subject"][0]["digest"].update(sha256=c["subject"][0]["digest"]["sha256"].upper())), "a second form of a digest")
+    yield case("name-with-slash", "malformed", edited(lambda c: _rename(c, "../ramp.onnx")), "names are followed as paths")
+    yield case("name-that-turns-the-line", "malformed", edited(lambda c: _rename(c, "ramp\u202exnno.onnx")), "a name that shows as another")
+    yield case("assumptions-twice", "malformed", edited(lambda c: c["predicate"]["assumptions"].append("real-arithmetic")),
+               "a second form of the same list")
+    yield case("signed", "feature-unsupported", parts(text, ("signatures/a.json", b"{}")), "a signature that nobody checks", "declined",
+               flags=("later-version",))
+    rational = json.loads(text)
+    for name, number in (("1e9999999", "1e9999999"), ("2-over-6", "2/6"), ("plus", "+1/3"), ("underscore", "1_0/3"), ("minus-zero", "-0"),
+                         ("over-one", "3/1"), ("over-zero", "1/0"),
+                         ("leading-zero", "01/3"), ("space", " 1/3"), ("arabic-digit", "\u0661/3"), ("1001-digits", "9" * 1001)):
+        made = json.loads(canonical(rational))
+        made["predicate"]["claim"]["kind"] = "robust"
+        made["predicate"]["claim"]["roles"] = {"model": "ramp.onnx", "points": "ramp.vnnlib"}
+        made["predicate"]["claim"]["given"] = {"row": 0, "label": 0, "norm": "linf", "radius": number, "radius_unit": "raw", "clip": None,
+                                               "scale": "1", "subtract": "0", "divide": "1",
+                                               "semantics": "real"}
+        yield case(f"rational-{name}", "malformed", parts(canonical(made)), f"the number {number[:12]!r} is read")
+    members = [(f"evidence/a{k}.bin", b"") for k in range(4095)]
+    yield case("too-many-members", "limit-reached", parts(text, *members), "members without a limit", "declined")
+
+
+def _deflated(good: bytes) -> bytes:
+    """Return the archive with the method of its first member set to deflate."""
+    made = bytearray(good)
+    made[8:10] = b"\x08\0"
+    return bytes(made)
+
+
+def _rename(content: dict[str, Any], name: str) -> None:
+    content["subject"][0]["name"] = name
+    content["predicate"]["claim"]["roles"]["model"] = name

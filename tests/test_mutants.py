@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resealed mutants: no certificate that the exact oracle calls false is verified, and every original is true."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from certify.errors import CertifyError
+from kinds import region, robust
+
+KINDS: dict[str, Any] = {"region": region, "robust": robust}
+
+
+def run(kind: str, seed: int, mutants: int) -> Counter[str]:
+    """Try resealed mutants of random specimens of a kind; return counts, among them `false accepts`."""
+    module = KINDS[kind]
+    rng = np.random.default_rng(seed)
+    counts: Counter[str] = Counter()
+    while counts["mutants"] < mutants:
+        found = module.specimen(rng)
+        if found is None:
+            counts["instances without a certificate"] += 1
+            continue
+        made, valid = found
+        valid.verify()  # raises if an original is not verified
+        counts["originals"] += 1
+        counts["originals refuted" if not valid.says["holds"] else "originals proved"] += 1
+        for _ in range(10):
+            mutant, words, true = module.mutate(made, valid, rng)
+            counts["mutants"] += 1
+            counts["true" if true else "false"] += 1
+            try:
+                mutant.verify()
+            except CertifyError as trouble:
+                counts[f"{trouble.verdict}"] += 1
+                counts[f"code {trouble.code}"] += 1
+                continue
+            counts["verified"] += 1
+            if not true:
+                counts["false accepts"] += 1
+                raise AssertionError(f"false accept: {kind}, seed {seed}, mutant {counts['mutants']}: {words}")
+    return counts
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("seed", range(5))
+def test_no_false_mutant_is_verified(kind: str, seed: int) -> None:
+    counts = run(kind, 1000 + seed, 500)
+    assert counts["false accepts"] == 0
+    assert counts["false"] > 100 and counts["verified"] > 20 and counts["originals proved"] > 5 and counts["originals refuted"] >= 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("seed", range(20))
+def test_no_false_mutant_is_verified_in_long_runs(kind: str, seed: int) -> None:
+    assert run(kind, 2000 + seed, 2500)["false accepts"] == 0
