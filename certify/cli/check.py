@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-from fractions import Fraction
 
 from certify._version import VERSION
 
@@ -42,30 +41,37 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _outside(path: str, options: argparse.Namespace) -> int:
-    """Check one certificate in a child; return the child's status, or 3 where the child was stopped."""
-    command = [sys.executable, "-m", "certify.cli.check", "--inside", path, "--work", str(options.work), "--memory", str(options.memory)]
-    command += [f"--subject={text}" for text in options.subject] + [f"--allow={text}" for text in options.allow] + (["--json"] if options.json
-                                                                                                                    else [])
+    """Check one certificate in a child and print what it found; a child that did not finish its answer is declined, never a verdict."""
+    command = [sys.executable, "-m", "certify.cli.check", "--inside", path, f"--work={options.work}", f"--memory={options.memory}"]
+    command += [f"--subject={text}" for text in options.subject] + [f"--allow={text}" for text in options.allow]
+    command += ["--json"] if options.json else []
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     try:
-        done = subprocess.run(command, capture_output=True, timeout=options.seconds, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-                              check=False)
+        done = subprocess.run(command, capture_output=True, timeout=options.seconds, env=environment, check=False)
+        status, text = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
-        return _stopped(f"the check took more than {options.seconds} s", "allow more with --seconds", options)
-    if done.returncode not in _WORST:
-        return _stopped(f"the check was stopped (status {done.returncode})", "allow more with --memory", options)
-    sys.stdout.buffer.write(done.stdout)
-    sys.stdout.flush()
-    sys.stderr.buffer.write(done.stderr)
-    sys.stderr.flush()
-    return done.returncode
+        status, text = _declined(f"the check took more than {options.seconds} s", "allow more with --seconds", options)
+    except ValueError:
+        status, text = _declined("the check was stopped before it was done", "allow more with --memory", options)
+    print(text, file=sys.stdout if status in (0, 1, 3) else sys.stderr, flush=True)
+    return int(status)
 
 
 def _inside(path: str, options: argparse.Namespace) -> int:
+    """Check one certificate under a limit on memory and print (status, text) as JSON, as the last thing that is done."""
     import resource
 
-    resource.setrlimit(resource.RLIMIT_AS,
-                       (options.memory + (1 << 30), options.memory + (1 << 30)))  # the interpreter maps address space that it never uses
+    room = options.memory + (1 << 30)  # the interpreter maps address space that it never uses
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (room, room))
+        answer = _answer(path, options)
+    except (MemoryError, ImportError, ValueError):  # an import fails in many ways when memory is short
+        answer = _declined("the check ran out of memory", "allow more with --memory", options)
+    print(json.dumps(answer))
+    return 0
 
+
+def _answer(path: str, options: argparse.Namespace) -> tuple[int, str]:
     from certify.cli.report_text import verification_json, verification_lines
     from certify.errors import CertifyError
     from certify.limits import Limits
@@ -80,32 +86,21 @@ def _inside(path: str, options: argparse.Namespace) -> int:
     try:
         result = verify(path, pinned, allow, Limits(work=options.work, memory=options.memory))
     except CertifyError as trouble:
-        if options.json:
-            print(json.dumps({"file": path, "verdict": trouble.verdict, "code": trouble.code, "what": trouble.what, "where": trouble.where,
-                              "fix": trouble.fix}))
-        else:
-            print(f"{trouble.verdict}  {trouble}\n          {trouble.fix}",
-                  file=sys.stdout if trouble.verdict in ("rejected", "declined") else sys.stderr)
-        return trouble.exit_status
+        told = {"file": path, "verdict": trouble.verdict, "code": trouble.code, "what": trouble.what, "where": trouble.where, "fix": trouble.fix}
+        return trouble.exit_status, json.dumps(told) if options.json else f"{trouble.verdict}  {trouble}\n          {trouble.fix}"
     except MemoryError:
-        return _stopped("the check ran out of memory", "allow more with --memory", options)
+        raise
     except Exception as trouble:
-        print(f"internal error: {type(trouble).__name__}: {str(trouble)[:200]}: no verdict was reached", file=sys.stderr)
-        return 70
+        return 70, f"internal error: {type(trouble).__name__}: {str(trouble)[:200]}: no verdict was reached"
     if options.json:
-        print(json.dumps({"file": path, **verification_json(result)},
-                         default=lambda value: str(value) if isinstance(value, Fraction) else dict(value)))
-    else:
-        print("\n          ".join([f"verified  {result.sentence}", *verification_lines(result)]))
-    return 0
+        return 0, json.dumps({"file": path, **verification_json(result)})
+    return 0, "\n          ".join([f"verified  {result.sentence}", *verification_lines(result)])
 
 
-def _stopped(what: str, fix: str, options: argparse.Namespace) -> int:
+def _declined(what: str, fix: str, options: argparse.Namespace) -> tuple[int, str]:
     if options.json:
-        print(json.dumps({"verdict": "declined", "code": "limit-reached", "what": what, "where": "", "fix": fix}))
-    else:
-        print(f"declined  limit-reached: {what}\n          {fix}")
-    return 3
+        return 3, json.dumps({"verdict": "declined", "code": "limit-reached", "what": what, "where": "", "fix": fix})
+    return 3, f"declined  limit-reached: {what}\n          {fix}"
 
 
 if __name__ == "__main__":

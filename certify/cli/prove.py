@@ -75,6 +75,8 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
     effort = Effort(seconds=None if time_limit is None else seconds(time_limit), seed=seed)
     target = output if output is not None else Path("-".join(path.name.removesuffix(".gz").rsplit(".", 1)[0] for paths in asked.files.values()
                                                              for path in paths)[:120] + ".cert")
+    if not target.name or target.is_dir():
+        raise OutputError("output-unwritable", f"{target} is a folder", fix="name a file with -o")
     refuted = target.with_name(f"{target.stem}-refuted{target.suffix or '.cert'}")
     _require_writable(target)
     _require_writable(refuted)

@@ -30,6 +30,7 @@ from certify.rules.relaxation import Bounds, Index, Relaxation, Rows, stack
 from certify.rules.tree import walk
 
 _BATCH = 512
+_NODE_COST = 20_000  # a node's share of interpreted code, in elementary operations
 _SEGMENT_BYTES = 64 << 20
 
 
@@ -81,6 +82,7 @@ class _Check:
         self.network, self.parts, self.limits = network, parts, limits
         self.tree = arrays["tree"]
         limits.within(len(self.tree), "tree_nodes", "nodes of the tree")
+        limits.spend(_NODE_COST * len(self.tree), "walking the tree")
         self.split_at = arrays.get("split_at")
         self.recompute = arrays.get("recompute")
         self.row = arrays.get("row")
@@ -207,6 +209,7 @@ class _Check:
         for leaf in leaves:
             rows += self.singles if leaf.rows is None else [_specification(chosen, self.network) for chosen in leaf.rows]
         owner = np.repeat(np.arange(len(leaves)), sum(lengths))
+        self.limits.spend(20 * owner.size * sum(self.relaxation.sizes), "bounding the rows of leaves")
         found = self._bound(rows, owner, bounds, lower, upper).reshape(len(leaves), sum(lengths))
         ends = np.cumsum([0, *lengths])
         for conjunct in range(len(lengths)):

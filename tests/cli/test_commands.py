@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands on good input: what they print, where, and with which exit status; the Python API beside them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import certify
+from cli.test_bad_input import run
+from kinds.region_vectors import bases
+from kinds.robust_vectors import POINTS, classifier
+from toolkit import model, npy
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a model, a property that holds, one that does not, points and labels."""
+    for name, data in bases().leaf.files.values():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "violated.vnnlib").write_bytes(bases().witness.files["property"][1])
+    (tmp_path / "net.onnx").write_bytes(model(classifier(2)))
+    (tmp_path / "points.npy").write_bytes(npy(POINTS))
+    (tmp_path / "points.csv").write_text("a,b\n8,8\n0,0\n16,4\n")
+    (tmp_path / "labels.npy").write_bytes(npy(np.array([1, 1, 1])))
+    return tmp_path
+
+
+def test_prove_verify_and_show_a_region(folder: Path) -> None:
+    done = run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "out.cert")
+    assert done.returncode == 0 and done.stdout.startswith("proved ") and done.stderr == ""
+    again = run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "again.cert")
+    assert again.returncode == 0 and (folder / "out.cert").read_bytes() == (folder / "again.cert").read_bytes()
+    done = run(folder, "verify", "out.cert", "--subject", "ramp.vnnlib", "--subject", "ramp.onnx")
+    assert done.returncode == 0 and done.stdout.startswith("verified ")
+    assert "rests on: real-arithmetic" in done.stdout and "model: ramp.onnx" in done.stdout
+    done = run(folder, "verify", "out.cert", "--subject", "model=ramp.onnx", "--subject", "property=ramp.vnnlib", "--allow", "none")
+    assert done.returncode == 3 and "assumption-not-allowed" in done.stdout
+    for words, wanted in ((["out.cert"], "kind      region v1"), (["out.cert", "--claim"], "No input of the region"),
+                          (["out.cert", "--tree"], "leaf 0"),
+                          (["out.cert", "--evidence", "tree"], "-1"), (["ramp.onnx"], "dense 2 -> 3"), (["ramp.vnnlib"], "2 inputs, 1 outputs"),
+                          (["points.npy"], "|u1 of shape [3, 2]"), (["points.csv"], "3 rows of a, b")):
+        done = run(folder, "show", *words)
+        assert done.returncode == 0 and wanted in done.stdout
+    assert json.loads(run(folder, "show", "out.cert", "--json").stdout)["claim"]["says"] == {"holds": True}
+
+
+def test_a_refutation_is_written_beside_the_answer(folder: Path) -> None:
+    done = run(folder, "prove", "region", "ramp.onnx", "violated.vnnlib", "-o", "out.cert", "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 5 and told["verdict"] == "refuted" and told["certificate"] == "out-refuted.cert"
+    assert not (folder / "out.cert").exists()
+    result = certify.verify(folder / "out-refuted.cert", [folder / "ramp.onnx", folder / "violated.vnnlib"])
+    assert result.claim.says["holds"] is False and result.assumptions == ("real-arithmetic",)
+    done = run(folder, "prove", "region", "ramp.onnx", "violated.vnnlib", "--set", "holds=false", "-o", "wanted.cert")
+    assert done.returncode == 0 and done.stdout.startswith("proved ") and (folder / "wanted.cert").exists()
+
+
+def test_unknown_writes_nothing(folder: Path) -> None:
+    text = (folder / "ramp.vnnlib").read_text().replace("Y_0 2", "Y_0 0.5")
+    (folder / "hard.vnnlib").write_text(text)
+    before = sorted(p.name for p in folder.iterdir())
+    done = run(folder, "prove", "region", "ramp.onnx", "hard.vnnlib", "-o", "out.cert")
+    assert done.returncode == 4 and done.stdout.startswith("unknown ")
+    assert sorted(p.name for p in folder.iterdir()) == before
+
+
+def test_robust_with_labels_csv_and_its_own_answer(folder: Path) -> None:
+    for words in (["points.npy"], ["points.csv"], ["points.npy", "labels.npy"], ["points.npy", "--set", "labels=labels.npy"]):
+        done = run(folder, "prove", "robust", "net.onnx", *words, "--set", "row=1", "--set", "radius=0.5", "-o", "out.cert")
+        assert done.returncode == 0 and "answers 1 for every input within 1/2" in done.stdout
+    files = [folder / "net.onnx", folder / "points.npy", folder / "labels.npy"]
+    result = certify.verify(folder / "out.cert", files, allow={"real-arithmetic"})
+    assert result.claim.given["radius"] == Fraction(1, 2) and result.claim.given["label"] == 1
+    assert certify.load(folder / "out.cert").claim.sentence() == result.sentence
+    with pytest.raises(certify.Declined) as caught:
+        certify.verify(folder / "out.cert", files, allow=set())
+    assert caught.value.code == "assumption-not-allowed"
+    with pytest.raises(certify.Declined) as caught:
+        certify.verify(folder / "out.cert", files[:2])
+    assert caught.value.code == "subject-missing"
+    with pytest.raises(certify.Rejected) as wrong:
+        certify.verify(folder / "out.cert", {"model": folder / "points.npy", "points": folder / "points.npy"})
+    assert wrong.value.code == "subject-mismatch"
+
+
+def test_dry_run_prints_the_whole_question_and_writes_nothing(folder: Path) -> None:
+    before = sorted(p.name for p in folder.iterdir())
+    done = run(folder, "prove", "robust", "net.onnx", "points.npy", "--set", "row=1", "--set", "radius=1/2", "--dry-run")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["given"] == {"row": 1, "label": 1, "norm": "linf", "radius": "1/2", "radius_unit": "raw", "clip": None,
+                                                "scale": "1", "subtract": "0",
+                                                "divide": "1", "semantics": "real"}
+    assert sorted(p.name for p in folder.iterdir()) == before
+
+
+def test_several_certificates_give_the_worst_status(folder: Path) -> None:
+    run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "good.cert")
+    (folder / "bad.cert").write_bytes(b"PK")
+    subjects = ["--subject", "ramp.onnx", "--subject", "ramp.vnnlib"]
+    done = run(folder, "verify", "good.cert", "bad.cert", *subjects)
+    assert done.returncode == 1 and [line.split()[0] for line in done.stdout.splitlines() if not line.startswith(" ")] == ["verified", "rejected"]
+    lines = run(folder, "verify", "bad.cert", "good.cert", *subjects, "--json").stdout.splitlines()
+    assert [json.loads(line)["verdict"] for line in lines] == ["rejected", "verified"]
+
+
+def test_two_files_of_one_name_get_two_names(folder: Path) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub" / "net.onnx").write_bytes((folder / "points.csv").read_bytes())
+    done = run(folder, "prove", "robust", "net.onnx", "sub/net.onnx", "--set", "row=1", "--set", "radius=1/2", "-o", "out.cert")
+    assert done.returncode == 0
+    done = run(folder, "verify", "out.cert", "--subject", "net.onnx", "--subject", "sub/net.onnx")
+    assert done.returncode == 0 and "points: points-net.onnx" in done.stdout
+
+
+def test_gzipped_subjects_are_unpacked(folder: Path) -> None:
+    import gzip
+    for name in ("ramp.onnx", "ramp.vnnlib"):
+        (folder / f"{name}.gz").write_bytes(gzip.compress((folder / name).read_bytes()))
+    done = run(folder, "prove", "region", "ramp.onnx.gz", "ramp.vnnlib.gz", "-o", "out.cert")
+    assert done.returncode == 0
+    assert run(folder, "verify", "out.cert", "--subject", "ramp.onnx", "--subject", "ramp.vnnlib.gz").returncode == 0
+
+
+def test_listing_commands(folder: Path) -> None:
+    assert "roles: model, points, labels?" in run(folder, "claims").stdout
+    assert "[default: raw]" in run(folder, "claims", "robust").stdout
+    assert "crown" in run(folder, "provers").stdout
+    assert "leaf-uncovered" in run(folder, "explain").stdout
+    assert run(folder, "explain", "leaf-uncoverd").returncode == 2
+    help_text = run(folder, "--help").stdout
+    for command in ("claims", "convert", "explain", "prove", "provers", "show", "verify"):
+        assert command in help_text and run(folder, command, "--help").returncode == 0
+
+
+def test_no_colour_without_a_terminal(folder: Path) -> None:
+    assert "\x1b" not in run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "out.cert").stdout
+
+
+def test_every_code_that_is_raised_has_a_page_and_no_page_is_orphaned() -> None:
+    raised: set[str] = set()
+    for path in sorted((ROOT / "certify").rglob("*.py")) + sorted((ROOT / "problems").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+                index = 1 if name == "_trouble" else 0
+                if name in ("Rejected", "Declined", "UsageError", "OutputError", "_trouble") and len(node.args) > index:
+                    raised |= {c.value for c in ast.walk(node.args[index]) if isinstance(c, ast.Constant) and isinstance(c.value, str)
+                               and re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", c.value)}
+    raised |= {"malformed"}
+    pages = tomllib.loads((ROOT / "certify/cli/codes.toml").read_text("utf-8"))
+    raised -= {"tree"}  # compared with, not raised
+    assert raised == set(pages)
+    for name, page in pages.items():
+        assert {"verdict", "title", "text"} == set(page) and len(page["text"]) > 80, name
+
+
+def test_every_assumption_has_a_page() -> None:
+    from certify.assumptions import NAMES
+    assert set(tomllib.loads((ROOT / "certify/cli/assumptions.toml").read_text("utf-8"))) == NAMES
+    assert {path.stem for path in (ROOT / "docs/assumptions").glob("*.md")} == NAMES
+
+
+def test_the_checker_imports_no_prover_and_no_command_line() -> None:
+    script = ("import sys; import certify; from certify import verification, registry; [registry.kind(k) for k in registry.KINDS]; import certify.cli.check;"
+              "bad = [m for m in sys.modules if m.split('.')[0] in ('certify_solvers', 'certify_problems', 'click', 'rich', 'onnx', 'onnxruntime', 'scipy', 'pickle')];"
+              "print(','.join(bad))")
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert set(done.stdout.strip().split(",")) <= {"pickle", ""}  # numpy itself imports pickle; ours never does
+
+
+def test_import_is_lazy() -> None:
+    script = "import sys; import certify; certify.Rejected; print('numpy' in sys.modules, 'flint' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split() == ["False", "False"]
+
+
+def test_external_weights_are_converted_to_one_file(folder: Path) -> None:
+    import onnx
+    loaded = onnx.load(str(folder / "net.onnx"))
+    onnx.save(loaded, str(folder / "split.onnx"), save_as_external_data=True, location="split.onnx.data", size_threshold=0)
+    done = run(folder, "prove", "robust", "split.onnx", "points.npy", "--set", "row=1", "--set", "radius=1/2", "-o", "out.cert")
+    assert done.returncode == 3 and "certify convert onnx" in done.stdout
+    done = run(folder, "convert", "onnx", "split.onnx", "-o", "single.onnx")
+    assert done.returncode == 0 and "4 tensors" in done.stdout and "certify can read it" in done.stdout
+    assert run(folder, "convert", "onnx", "split.onnx", "-o", "single.onnx", "--check").returncode == 0
+    assert run(folder, "prove", "robust", "single.onnx", "points.npy", "--set", "row=1", "--set", "radius=1/2", "-o", "out.cert").returncode == 0
+    assert run(folder, "convert", "onnx", "split.onnx", "-o", "split.onnx").returncode == 2
