@@ -67,7 +67,7 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
     from certify.limits import Limits
     from certify.verification import read_subject
     from certify_solvers.common.emit import certificate, checked
-    from certify_solvers.common.prover import Effort, Problem, Proved, Unknown
+    from certify_solvers.common.prover import Effort, Outcome, Problem, Proved, Refuted, Unknown
 
     kind = _known(claim)
     prover = prover_for(kind.name)
@@ -88,6 +88,7 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
     files = {role: tuple(parts) if role in many else parts[0] for role, parts in data.items()}
     roles = {role: tuple(names) if role in many else names[0] for role, names in named.items()}
     listed = {name: hashlib.sha256(content).hexdigest() for role in data for name, content in zip(named[role], data[role], strict=True)}
+    outcome: Outcome = Unknown("")
     try:
         given = prover.complete(kind.name, asked.given, files, limits.fresh())
         if dry_run:
@@ -98,18 +99,24 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
                           limits)
         with _reporter(progress) as report:
             outcome = prover.prove(problem, effort, report)
+            if not isinstance(outcome, Unknown):
+                report("checking", {})
+                data_out = certificate(outcome.draft, problem, prover.name, seed)
+                result = checked(data_out, problem)
+    except Rejected as trouble:
+        if not isinstance(outcome, (Proved, Refuted)):
+            raise
+        outcome = Unknown(f"the checker did not accept the prover's certificate: {trouble}")
     except CertifyError as trouble:
         raise _placed(trouble, roles) from None
     if isinstance(outcome, Unknown):
         _say(json_output, "unknown", "neither a proof nor a counterexample was found", [outcome.why, "nothing was written"], {"why": outcome.why})
         return 4
-    bytes_ = certificate(outcome.draft, problem, prover.name, seed)
-    result = checked(bytes_, problem)
     path = target if isinstance(outcome, Proved) else refuted
-    save(path, [bytes_])
+    save(path, [data_out])
     word = "proved" if isinstance(outcome, Proved) else "refuted"
     _say(json_output, word, result.sentence, [*outcome.remarks, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
-                                              f"wrote {path} ({len(bytes_)} bytes), checked before it was written"],
+                                              f"wrote {path} ({len(data_out)} bytes), checked before it was written"],
          {"certificate": str(path), "id": result.id, "sentence": result.sentence, "remarks": list(outcome.remarks),
           "assumptions": list(result.assumptions),
           "figures": result.figures})

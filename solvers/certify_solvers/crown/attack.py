@@ -23,7 +23,9 @@ from certify.rules.unsafe_set import UnsafeSet, violates
 from certify_solvers.common.prover import Effort
 from certify_solvers.crown.kernel import Array, forward, gradient
 
-_RESTARTS, _STEPS = 100, 40
+_RESTARTS = 100
+# Two rounds: steps along the worst row of the nearest conjunct, then, slower, along all rows that are still positive.
+_ROUNDS = ((False, 40, 0.3, 0.85), (True, 120, 0.15, 0.96))
 _TRIES = 8  # candidates evaluated exactly in a part
 
 
@@ -54,11 +56,12 @@ def search(unsafe: UnsafeSet, starts: dict[int, Array], effort: Effort, limits: 
         box = np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper])
         points = _starts(box[0], box[1], starts.get(index), rng, restarts)
         targets = [_target(unsafe.network, part, conjunct) for conjunct in range(len(part.conjuncts))]
-        for x in _candidates(unsafe.network, targets, points, box[0], box[1], effort):
-            for point, exact in _rounded(x, part):
-                y = evaluate(unsafe.network, point, limits.fresh())
-                if any(violates(conjunct, point, y) for conjunct in part.conjuncts):
-                    return Hit(point, y, exact)
+        for every, steps, first, decay in _ROUNDS:
+            for x in _candidates(unsafe.network, targets, points, box, effort, every, [first * decay**k for k in range(steps)]):
+                for point, exact in _rounded(x, part):
+                    y = evaluate(unsafe.network, point, limits.fresh())
+                    if any(violates(conjunct, point, y) for conjunct in part.conjuncts):
+                        return Hit(point, y, exact)
     return None
 
 
@@ -79,42 +82,50 @@ def _target(network: Network, part: Part, conjunct: int) -> _Target:
     return _Target(inputs, outputs, np.array([float(row.constant) for row in rows]))
 
 
-def _candidates(network: Network, targets: list[_Target], points: Array, lower: Array, upper: Array, effort: Effort) -> Iterator[Array]:
+def _candidates(network: Network, targets: list[_Target], points: Array, box: tuple[Array, Array], effort: Effort, every: bool,
+                steps: list[float]) -> Iterator[Array]:
     """Yield promising points, best first; at most `_TRIES` in all."""
+    lower, upper = box
     best = np.full(points.shape[0], np.inf)
     best_points = points.copy()
-    width = upper - lower
-    tried = 0
-    for step in range(_STEPS + 1):
-        values = forward(network, points)
-        loss, slope = _loss(network, targets, points, values)
+    values = forward(network, points)
+    scales = [np.maximum(_rows(target, points, values).std(axis=0), 1e-12) for target in targets]
+    for step in [*steps, 0.0]:
+        loss, slope = _loss(network, targets, scales, points, values, every)
         better = loss < best
         best[better], best_points[better] = loss[better], points[better]
-        if (best <= 0).any() or step == _STEPS or effort.left() <= 0:
+        if (best <= 0).any() or step == 0 or effort.left() <= 0:
             break
-        points = np.clip(points - 0.3 * 0.85**step * width * np.sign(slope), lower, upper)
-    scale = 1e-7 * (1.0 + np.abs(values[-1]).max())
-    for index in np.argsort(best, kind="stable"):
-        if best[index] > scale or tried == _TRIES:
-            return
-        tried += 1
-        yield best_points[index]
+        points = np.clip(points - step * (upper - lower) * np.sign(slope), lower, upper)
+        values = forward(network, points)
+    enough = 1e-7 * (1.0 + np.abs(values[-1]).max())
+    for index in np.argsort(best, kind="stable")[:_TRIES]:
+        if best[index] <= enough:
+            yield best_points[index]
 
 
-def _loss(network: Network, targets: list[_Target], points: Array, values: list[Array]) -> tuple[Array, Array]:
-    """Return, for each point, the largest row of the nearest conjunct, and its gradient."""
+def _rows(target: _Target, points: Array, values: list[Array]) -> Array:
+    found: Array = points @ target.inputs.T + values[-1] @ target.outputs.T + target.constant
+    return found
+
+
+def _loss(network: Network, targets: list[_Target], scales: list[Array], points: Array, values: list[Array], every: bool) -> tuple[Array, Array]:
+    """Return, for each point, the largest row of the nearest conjunct, and the gradient of that row, or of all positive rows by scale."""
     count = points.shape[0]
-    loss = np.full(count, np.inf)
+    loss, nearest = np.full(count, np.inf), np.full(count, np.inf)
     inputs, outputs = np.zeros_like(points), np.zeros((count, network.outputs))
-    for target in targets:
+    for target, scale in zip(targets, scales, strict=True):
         if target.constant.size == 0:
             return np.full(count, -np.inf), np.zeros_like(points)
-        rows = points @ target.inputs.T + values[-1] @ target.outputs.T + target.constant
-        worst = rows.argmax(axis=1)
-        largest = rows[np.arange(count), worst]
-        near = largest < loss
-        loss[near] = largest[near]
-        inputs[near], outputs[near] = target.inputs[worst[near]], target.outputs[worst[near]]
+        rows = _rows(target, points, values)
+        largest = rows.max(axis=1)
+        loss = np.minimum(loss, largest)
+        relative = rows / scale
+        distance = np.maximum(relative, 0).sum(axis=1) if every else largest
+        near = distance < nearest
+        nearest[near] = distance[near]
+        weight = (relative > 0) / scale if every else np.eye(rows.shape[1])[rows.argmax(axis=1)]
+        inputs[near], outputs[near] = (weight @ target.inputs)[near], (weight @ target.outputs)[near]
     return loss, inputs + gradient(network, values, outputs)
 
 
