@@ -29,7 +29,7 @@ lint: $(VENV)/.installed
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed
-	$(BIN)/python benchmarks/nn/run.py
+	$(BIN)/python benchmarks/nn/large.py
 
 reliability: $(VENV)/.installed
 	$(BIN)/python tests/reliability.py

@@ -161,7 +161,10 @@ def _array(key: str, entry: Mapping[str, Any], data: bytes | memoryview | None, 
     dtype, shape = np.dtype(entry["dtype"]), entry["shape"]
     if prod(shape) * dtype.itemsize != len(data):
         raise Rejected("array-shape", f"{len(data)} bytes don't fill the shape {list(shape)} of {entry['dtype']}", where=where)
-    array: np.ndarray[Any, Any] = np.frombuffer(data, dtype).reshape(shape)
+    try:
+        array: np.ndarray[Any, Any] = np.frombuffer(data, dtype).reshape(shape)
+    except ValueError:  # an empty array with dimensions that numpy can't hold
+        raise Rejected("array-shape", f"the shape {list(shape)} is too large", where=where) from None
     if dtype.kind == "f" and not np.isfinite(array).all():
         raise Rejected("array-nonfinite", "it holds a NaN or an infinity", where=where)
     return array

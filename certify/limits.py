@@ -26,7 +26,6 @@ class Limits:
     segment_bytes: int = 64 << 20
     members: int = 4096
     depth: int = 32
-    digits: int = 1000
     table_cells: int = 10**7
     tree_nodes: int = 1 << 22
     tree_depth: int = 4096

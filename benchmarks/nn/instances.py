@@ -46,10 +46,12 @@ def main() -> int:
                 contradictions += 1
                 print(f"CONTRADICTION {row['folder']} {row['onnx']} {row['vnnlib']}: {word}, listed {row['verdict']}")
             if options.list:
-                print(f"{row['folder']:20s} {row['onnx'][5:45]:40s} {row['vnnlib'][7:40]:33s} {row['verdict']:6s} {word:9s} {code:16s} {prove:6.2f} {check:6.2f}", flush=True)
+                names = f"{row['folder']:20s} {row['onnx'][5:45]:40s} {row['vnnlib'][7:40]:33s}"
+                print(f"{names} {row['verdict']:6s} {word:9s} {code:16s} {prove:6.2f} {check:6.2f}", flush=True)
     print(f"{'instances':32s} {'ours (listed)':60s} {'CPU prove':>10s} {'CPU check':>10s}")
     for net, counts in table.items():
-        print(f"{net:32s} {', '.join(f'{count} {word}' for word, count in sorted(counts.items())):60s} {seconds[net][0]:9.1f}s {seconds[net][1]:9.1f}s")
+        words = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
+        print(f"{net:32s} {words:60s} {seconds[net][0]:9.1f}s {seconds[net][1]:9.1f}s")
     print(f"contradictions: {contradictions}")
     return 1 if contradictions else 0
 

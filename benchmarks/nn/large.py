@@ -7,10 +7,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
 import numpy as np
+
 from certify_problems.nn.synthetic import perceptron
 
 BIN = Path(sys.executable).parent
@@ -24,7 +26,7 @@ def main() -> int:
         folder = Path(scratch)
         (folder / "large.onnx").write_bytes(perceptron(SIZES))
         np.save(folder / "images.npy", np.random.default_rng(1).random((1, SIZES[0]), np.float32))
-        parameters = sum(n * m + m for n, m in zip(SIZES[:-1], SIZES[1:], strict=True))
+        parameters = sum(n * m + m for n, m in pairwise(SIZES))
         print(f"{parameters} parameters, radius {RADIUS}")
         files = ["large.onnx", "images.npy"]
         worst = 0
@@ -32,7 +34,8 @@ def main() -> int:
                             ("check", ["certify", "verify", "a.cert", *(f"--subject={file}" for file in files)]),
                             ("certify-check", ["certify-check", "a.cert", *(f"--subject={file}" for file in files)])):
             cpu, wall, peak, done = measured([str(BIN / words[0]), *words[1:]], folder)
-            print(f"{name:14s} exit {done.returncode}  wall {wall:6.2f} s  CPU {cpu:6.2f} s  peak {peak / 2**20:7.0f} MiB   {done.stdout.splitlines()[0][:60] if done.stdout else ''}")
+            said = done.stdout.splitlines()[0][:60] if done.stdout else ""
+            print(f"{name:14s} exit {done.returncode}  wall {wall:6.2f} s  CPU {cpu:6.2f} s  peak {peak / 2**20:7.0f} MiB   {said}")
             worst = max(worst, done.returncode)
         if (folder / "a.cert").exists():
             print(f"certificate {(folder / 'a.cert').stat().st_size} bytes")

@@ -19,7 +19,7 @@ from certify.limits import Limits
 from certify.readers.formula import parts
 from certify.readers.onnx_ops import read_network
 from certify.readers.vnnlib1 import read_vnnlib1
-from certify.rules.unsafe_set import ARITHMETIC, BOUNDS_TREE, WITNESS, UnsafeSet, establish, refute
+from certify.rules.unsafe_set import ARITHMETIC, BOUNDS_TREE, WITNESS, UnsafeSet, constrained, establish, refute
 
 
 def problem(given: Mapping[str, Any], files: Files, limits: Limits) -> UnsafeSet:
@@ -31,7 +31,7 @@ def problem(given: Mapping[str, Any], files: Files, limits: Limits) -> UnsafeSet
     model, text = files["model"], files["property"]
     if isinstance(model, tuple) or isinstance(text, tuple):
         raise TypeError("a role takes one file")
-    network = read_network(model)
+    network = read_network(model, limits)
     specification = read_vnnlib1(text, limits)
     if (specification.inputs, specification.outputs) != (network.inputs, network.outputs):
         raise Declined("vnnlib-shape", f"the property declares {specification.inputs} inputs and {specification.outputs} outputs, "
@@ -49,6 +49,8 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
     facts = [*unsafe.network.notes]
     if unsafe.empty:
         facts.append(f"{unsafe.empty} disjuncts of the property admit no input")
+    if beyond := sum(map(constrained, unsafe.parts)):
+        facts.append(f"{beyond} parts constrain their inputs beyond a box, and may be empty beside others")
     if claim.says["holds"] != (evidence.kind == BOUNDS_TREE.kind):
         raise Rejected("evidence-kind", f"evidence of kind {evidence.kind!r} can't show this answer", where="evidence.kind")
     if not claim.says["holds"]:

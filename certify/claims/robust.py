@@ -47,12 +47,17 @@ def centre(given: Mapping[str, Any], points: bytes, network: Network, limits: Li
 
 def label_in_file(labels: bytes, row: int, limits: Limits) -> int:
     """Return the label of a row in a labels file (.npy of integers, or one CSV column); raises Rejected `claim-mismatch`."""
-    if labels.startswith(_NPY):
-        array = read_npy(labels)
-        values = [Fraction(v) for v in array.tolist()] if array.ndim == 1 and array.dtype.kind in "iu" else []
-    else:
-        table = read_table(labels, limits)
-        values = [cells[0] for cells in table.rows] if len(table.columns) == 1 else []
+    values: list[Fraction] = []
+    try:
+        if labels.startswith(_NPY):
+            array = read_npy(labels)
+            values = [Fraction(v) for v in array.tolist()] if array.ndim == 1 and array.dtype.kind in "iu" else []
+        else:
+            table = read_table(labels, limits)
+            values = [cells[0] for cells in table.rows] if len(table.columns) == 1 else []
+    except Declined as trouble:
+        trouble.where = f"labels {trouble.where}".rstrip()
+        raise
     if row >= len(values) or values[row].denominator != 1:
         raise Rejected("claim-mismatch", f"the labels file holds no integer label for row {row}", where="labels",
                        fix="give one column of integers, a row for each point")
@@ -67,7 +72,7 @@ def problem(given: Mapping[str, Any], files: Files, limits: Limits) -> UnsafeSet
     model, points, labels = files["model"], files["points"], files.get("labels")
     if isinstance(model, tuple) or isinstance(points, tuple) or isinstance(labels, tuple):
         raise TypeError("a role takes one file")
-    network = read_network(model)
+    network = read_network(model, limits)
     label, radius, clip = given["label"], given["radius"], given["clip"]
     if radius <= 0:
         raise Rejected("radius-sign", f"the radius {radius} is not above 0", where="claim.given.radius", fix="give a radius above 0")
@@ -116,14 +121,23 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
 
 
 def sentence(claim: Claim) -> str:
-    """Return the claim in words."""
+    """Return the claim in words: the ball, and everything between the points file and the network."""
     given = claim.given
     unit = "in the units of the points file" if given["radius_unit"] == "raw" else "in scaled units"
-    clip = f", clipped to [{given['clip'][0]}, {given['clip'][1]}]" if given["clip"] is not None else ""
-    ball = f"within {given['radius']} ({given['norm']}, {unit}{clip}) of row {given['row']} of {claim.roles['points']}"
-    if claim.says["holds"]:
-        return f"{claim.roles['model']} answers {given['label']} for every input {ball}."
-    return f"{claim.roles['model']} does not answer {given['label']} alone for some input {ball}."
+    steps = [f"times {given['scale']}"] if given["scale"] != 1 else []
+    steps += [f"clipped to [{given['clip'][0]}, {given['clip'][1]}]"] if given["clip"] is not None else []
+    steps += [f"minus {_shown(given['subtract'])}"] if given["subtract"] != 0 else []
+    steps += [f"divided by {_shown(given['divide'])}"] if given["divide"] != 1 else []
+    ball = f"within {given['radius']} ({given['norm']}, {unit}) of row {given['row']} of {claim.roles['points']}"
+    ball += f"; the network gets it {', '.join(steps)}" if steps else ""
+    if not claim.says["holds"]:
+        return f"{claim.roles['model']} does not answer {given['label']} alone for some input {ball}."
+    whose = f"answers {given['label']}, the label in {claim.roles['labels']}," if "labels" in claim.roles else f"keeps its answer {given['label']}"
+    return f"{claim.roles['model']} {whose} for every input {ball}."
+
+
+def _shown(value: Any) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
 
 
 KIND = Kind(

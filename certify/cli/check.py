@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from certify._version import VERSION
 
@@ -20,9 +21,10 @@ _WORST = (70, 1, 3, 2, 0)
 def main() -> None:
     """Run `certify-check` and exit with the statuses of `certify verify`."""
     options = _parser().parse_args()
-    statuses: list[int] = []
-    for path in options.certificates:
-        statuses.append(_inside(path, options) if options.inside else _outside(path, options))
+    if options.inside is not None:
+        _inside(options)
+        return
+    statuses = [_outside(index, options) for index in range(len(options.certificates))]
     sys.exit(min(statuses, key=_WORST.index))
 
 
@@ -35,14 +37,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--memory", type=int, default=2 << 30, help="bytes that the check may take (default 2 GiB)")
     parser.add_argument("--seconds", type=int, default=90, help="seconds that one check may take (default 90)")
     parser.add_argument("--json", action="store_true", help="one JSON object a certificate")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--inside", type=int, default=None, help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"certify-check {VERSION}")
     return parser
 
 
-def _outside(path: str, options: argparse.Namespace) -> int:
+def _outside(index: int, options: argparse.Namespace) -> int:
     """Check one certificate in a child and print what it found; a child that did not finish its answer is declined, never a verdict."""
-    command = [sys.executable, "-m", "certify.cli.check", "--inside", path, f"--work={options.work}", f"--memory={options.memory}"]
+    command = [sys.executable, "-P", "-m", "certify.cli.check", f"--inside={index}", *options.certificates, f"--work={options.work}",
+               f"--memory={options.memory}"]
     command += [f"--subject={text}" for text in options.subject] + [f"--allow={text}" for text in options.allow]
     command += ["--json"] if options.json else []
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
@@ -50,56 +53,58 @@ def _outside(path: str, options: argparse.Namespace) -> int:
         done = subprocess.run(command, capture_output=True, timeout=options.seconds, env=environment, check=False)
         status, text = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
-        status, text = _declined(f"the check took more than {options.seconds} s", "allow more with --seconds", options)
+        status, text = _declined(index, f"the check took more than {options.seconds} s", "allow more with --seconds", options)
     except ValueError:
-        status, text = _declined("the check was stopped before it was done", "allow more with --memory", options)
+        status, text = _declined(index, "the check was stopped before it was done", "allow more with --memory", options)
     print(text, file=sys.stdout if status in (0, 1, 3) else sys.stderr, flush=True)
     return int(status)
 
 
-def _inside(path: str, options: argparse.Namespace) -> int:
+def _inside(options: argparse.Namespace) -> None:
     """Check one certificate under a limit on memory and print (status, text) as JSON, as the last thing that is done."""
     import resource
 
     room = options.memory + (1 << 30)  # the interpreter maps address space that it never uses
     try:
         resource.setrlimit(resource.RLIMIT_AS, (room, room))
-        answer = _answer(path, options)
+        answer = _answer(options)
     except (MemoryError, ImportError, ValueError):  # an import fails in many ways when memory is short
-        answer = _declined("the check ran out of memory", "allow more with --memory", options)
+        answer = _declined(options.inside, "the check ran out of memory", "allow more with --memory", options)
     print(json.dumps(answer))
-    return 0
 
 
-def _answer(path: str, options: argparse.Namespace) -> tuple[int, str]:
+def _answer(options: argparse.Namespace) -> tuple[int, str]:
+    from certify.cli.arguments import allowed_names, pinned_subjects
     from certify.cli.report_text import verification_json, verification_lines
+    from certify.container import load_bytes
     from certify.errors import CertifyError
     from certify.limits import Limits
-    from certify.verification import verify
+    from certify.verification import assign, check, read_subjects
 
-    allow = None if not options.allow else {name for text in options.allow for name in text.split(",")} - {"none"}
-    pinned: dict[str, list[str]] = {}
-    for text in options.subject:
-        role, equals, file = text.partition("=")
-        named = equals and role.isidentifier() and not os.path.exists(text)
-        pinned.setdefault(role if named else "", []).append(file if named else text)
+    name = options.certificates[options.inside]
     try:
-        result = verify(path, pinned, allow, Limits(work=options.work, memory=options.memory))
+        limits = Limits(work=options.work, memory=options.memory)
+        paths = [Path(name) for name in options.certificates]
+        given = read_subjects(pinned_subjects(options.subject), limits)
+        files = assign(paths, given, limits)[options.inside]
+        path = paths[options.inside]
+        result = check(load_bytes(path, limits), path.name, files, allowed_names(options.allow), limits.fresh())
     except CertifyError as trouble:
-        told = {"file": path, "verdict": trouble.verdict, "code": trouble.code, "what": trouble.what, "where": trouble.where, "fix": trouble.fix}
+        told = {"file": name, "verdict": trouble.verdict, "code": trouble.code, "what": trouble.what, "where": trouble.where, "fix": trouble.fix}
         return trouble.exit_status, json.dumps(told) if options.json else f"{trouble.verdict}  {trouble}\n          {trouble.fix}"
     except MemoryError:
         raise
     except Exception as trouble:
         return 70, f"internal error: {type(trouble).__name__}: {str(trouble)[:200]}: no verdict was reached"
     if options.json:
-        return 0, json.dumps({"file": path, **verification_json(result)})
+        return 0, json.dumps({"file": name, **verification_json(result)})
     return 0, "\n          ".join([f"verified  {result.sentence}", *verification_lines(result)])
 
 
-def _declined(what: str, fix: str, options: argparse.Namespace) -> tuple[int, str]:
+def _declined(index: int, what: str, fix: str, options: argparse.Namespace) -> tuple[int, str]:
     if options.json:
-        return 3, json.dumps({"verdict": "declined", "code": "limit-reached", "what": what, "where": "", "fix": fix})
+        return 3, json.dumps({"file": options.certificates[index], "verdict": "declined", "code": "limit-reached", "what": what, "where": "",
+                              "fix": fix})
     return 3, f"declined  limit-reached: {what}\n          {fix}"
 
 

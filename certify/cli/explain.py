@@ -14,7 +14,7 @@ from certify.errors import UsageError
 
 
 def pages() -> dict[str, dict[str, Any]]:
-    """Return all pages by name: codes (verdict, means, do) and assumptions (means, when, fails)."""
+    """Return all pages by name: codes and assumptions, each with its verdict, title and text."""
     root = files("certify.cli")
     return {name: page for file in ("codes.toml", "assumptions.toml") for name, page in tomllib.loads((root / file).read_text("utf-8")).items()}
 

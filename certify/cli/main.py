@@ -56,26 +56,37 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and exit; never shows a traceback unless CERTIFY_TRACEBACK is set."""
     try:
-        cli.main(standalone_mode=False, prog_name="certify")
-        status = 0
+        status = _run()
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the verdict went away: nobody may take silence for one
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 73
+    sys.exit(status)
+
+
+def _run() -> int:
+    try:
+        with cli.make_context("certify", sys.argv[1:]) as context:
+            cli.invoke(context)
+        return 0
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 1
     except click.exceptions.Exit as done:
-        status = done.exit_code
+        return done.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted: nothing was written", err=True)
-        status = 130
+        return 130
     except click.ClickException as trouble:
         trouble.show()
-        status = 2
+        return 2
     except CertifyError as trouble:
-        status = fail(trouble)
+        return fail(trouble)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
+        raise
     except Exception as trouble:
         if os.environ.get("CERTIFY_TRACEBACK"):
             raise
-        status = stop(trouble)
-    sys.exit(status)
+        return stop(trouble)
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ def _names(files: Mapping[str, list[tuple[str, bytes]]]) -> dict[str, list[str]]
 def _placed(trouble: CertifyError, roles: Mapping[str, Any]) -> CertifyError:
     """Return the error with the file it speaks of, told by the code's prefix."""
     owner = {"onnx": "model", "vnnlib": "property", "arrays": "points", "table": "points"}.get(trouble.code.split("-", 1)[0])
-    if owner in roles and owner is not None:
+    if owner is not None and owner in roles and not trouble.where.startswith("labels"):
         trouble.where = f"{roles[owner]}: {trouble.where}" if trouble.where else str(roles[owner])
     return trouble
 

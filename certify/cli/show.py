@@ -118,7 +118,7 @@ def _subject(path: Path, data: bytes, limits: Limits) -> None:
         click.echo(f"table     {len(table.rows)} rows of {', '.join(table.columns)}")
         return
     try:
-        network = read_network(data)
+        network = read_network(data, limits)
     except CertifyError as trouble:
         if name.endswith(".onnx"):
             raise

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import click
 
+from certify.cli.arguments import allowed_names, pinned_subjects
 from certify.cli.output import as_json, error_json, fail, stop, verdict
 from certify.cli.report_text import verification_json, verification_lines
-from certify.errors import CertifyError, UsageError
+from certify.errors import CertifyError
 
 _WORST = (70, 1, 3, 2, 0)
 
@@ -27,16 +28,18 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
     certify verify out.cert --subject model.onnx --subject property.vnnlib
     certify verify out.cert --subject model=model.onnx --subject property=p.vnnlib --allow real-arithmetic
     """
+    from certify.container import load_bytes
     from certify.limits import Limits
-    from certify.verification import verify as run
+    from certify.verification import assign, check, read_subjects
 
     limits = Limits() if work is None else Limits(work=work)
     allow = allowed_names(allowed)
-    pinned = pinned_subjects(subjects)
+    given = read_subjects(pinned_subjects(subjects), limits)
+    fitting = assign(certificates, given, limits) if len(certificates) > 1 else [given]
     statuses: list[int] = []
-    for path in certificates:
+    for path, files in zip(certificates, fitting, strict=True):
         try:
-            result = run(path, pinned, allow, limits)
+            result = check(load_bytes(path, limits), path.name, files, allow, limits.fresh())
         except CertifyError as trouble:
             statuses.append(trouble.exit_status)
             if json_output:
@@ -53,29 +56,3 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
         else:
             verdict("verified", result.sentence, verification_lines(result))
     raise SystemExit(min(statuses, key=_WORST.index))
-
-
-def allowed_names(texts: tuple[str, ...]) -> set[str] | None:
-    """Return the set of allowed assumptions, or None where --allow was not given."""
-    from certify.assumptions import NAMES
-
-    if not texts:
-        return None
-    names = {name.strip() for text in texts for name in text.split(",")}
-    for name in sorted(names - NAMES - {"none"}):
-        raise UsageError("setting-value", f"--allow {name}: no such assumption", fix=f"known assumptions: {', '.join(sorted(NAMES))}; or none")
-    if "none" in names and len(names) > 1:
-        raise UsageError("setting-value", "--allow none beside other names", fix="give none alone, or the names")
-    return names - {"none"}
-
-
-def pinned_subjects(texts: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return files by role, "" where none was named; a text that is a file is taken as one, whatever it contains."""
-    pinned: dict[str, list[str]] = {}
-    for text in texts:
-        role, equals, file = text.partition("=")
-        if equals and role.isidentifier() and not Path(text).exists():
-            pinned.setdefault(role, []).append(file)
-        else:
-            pinned.setdefault("", []).append(text)
-    return pinned

@@ -35,7 +35,7 @@ def read_npy(data: bytes) -> Array:
         raise Declined("arrays-header", "the header is cut off or too long", fix=_FIX)
     try:
         found = ast.literal_eval(header.decode("ascii").strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise Declined("arrays-header", "the header is not of numpy's form", fix=_FIX) from None
     if not isinstance(found, dict) or set(found) != {"descr", "fortran_order", "shape"}:
         raise Declined("arrays-header", "the header has other fields than numpy's", fix=_FIX)
@@ -47,10 +47,13 @@ def read_npy(data: bytes) -> Array:
         raise Declined("arrays-header", "the array is not in C order, or has no ordinary shape", fix=_FIX)
     dtype = np.dtype(descr)
     body = memoryview(data)[start + length :]
-    if len(body) != prod(shape) * dtype.itemsize or (len(body) == 0 and max(shape, default=0) > 1 << 31):
+    if len(body) != prod(shape) * dtype.itemsize:
         raise Declined("arrays-length", f"{len(body)} bytes of data don't fill the shape {list(shape)} of {descr}",
                        fix="the file is cut off: fetch it again")
-    array: Array = np.frombuffer(body, dtype).reshape(shape)
+    try:
+        array: Array = np.frombuffer(body, dtype).reshape(shape)
+    except ValueError:  # an empty array with dimensions that numpy can't hold
+        raise Declined("arrays-length", f"the shape {list(shape)} is too large", fix=_FIX) from None
     if dtype.kind == "f" and not np.isfinite(array).all():
         raise Declined("arrays-nonfinite", "it holds a NaN or an infinity", fix="remove the rows with missing values")
     return array

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from certify.errors import Declined
+from certify.limits import Limits
 from certify.readers.network import Array, Dense, Layer, Network, Relu, Scale
 from certify.readers.onnx_graph import Graph, Node, read_graph
 
@@ -41,8 +42,11 @@ class _Builder:
     uses: Counter[str]
 
 
-def read_network(data: bytes) -> Network:
-    """Return the network in the bytes of an ONNX model; raises Declined with an `onnx-` code."""
+def read_network(data: bytes, limits: Limits | None = None) -> Network:
+    """Return the network in the bytes of an ONNX model; raises Declined with an `onnx-` code, or `limit-reached` for its size."""
+    limits = limits or Limits()
+    limits.within(8 * len(data), "memory", "memory for reading the model in bytes")
+    limits.spend(100 * len(data), "reading the model")
     graph = read_graph(data)
     for node in graph.nodes:
         if node.operator not in _OPERATORS:
@@ -63,8 +67,8 @@ def read_network(data: bytes) -> Network:
             if unknown:
                 raise _trouble(node, "onnx-attribute", f"unknown attribute {sorted(unknown)[0]!r}")
             values[node.outputs[0]] = outputs(builder, node)
-    result = values[graph.output]
-    if not isinstance(result, Computed):
+    result = values.get(graph.output)
+    if not isinstance(result, Computed):  # a constant, or an output of a node that is not supported
         raise Declined("onnx-graph", "the output does not depend on the input", where=graph.output, fix="check that the right file was exported")
     if result.depth != len(builder.layers):
         raise Declined("onnx-graph", "the graph branches: only chains of layers are supported", where=graph.output,
@@ -172,7 +176,7 @@ def _matmul(builder: _Builder, node: Node) -> Value:
     if isinstance(left, Computed):
         weight = _float(node, right, "the right side")
         inner, others = left.shape[-1] if left.shape else 0, left.shape[:-1]
-        if weight.ndim not in (1, 2) or weight.shape[0] != inner or prod(others) != 1:
+        if not left.shape or weight.ndim not in (1, 2) or weight.shape[0] != inner or prod(others) != 1:
             raise _trouble(node, "onnx-graph", f"{list(left.shape)} times {list(weight.shape)}: one row times a matrix that fits is supported")
         return _append(builder, node, left, _bare(weight.reshape(inner, -1).T), others + weight.shape[1:])
     if not isinstance(right, Computed):
@@ -255,7 +259,7 @@ def _reshape(builder: _Builder, node: Node) -> Value:
     if wanted.count(-1) == 1:
         rest = prod(size for size in wanted if size != -1)
         wanted = [prod(value.shape) // rest if size == -1 and rest > 0 else size for size in wanted]
-    if any(size < 0 for size in wanted) or prod(wanted) != prod(value.shape):
+    if len(wanted) > 6 or any(size < 0 for size in wanted) or prod(wanted) != prod(value.shape):
         raise _trouble(node, "onnx-graph", f"the shape {wanted[:8]} does not hold the {prod(value.shape)} elements of {list(value.shape)}")
     return _reshaped(value, tuple(wanted))
 

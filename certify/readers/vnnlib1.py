@@ -20,6 +20,7 @@ from certify.readers.formula import Join, Node, Row, Specification
 _TOKEN = re.compile(r"[()]|[^\s();]+")
 _COMMENT = re.compile(rb";[^\n]*")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
+_EXPONENT = re.compile(rb"[eE][+-]?(\d{1,4})")
 _VARIABLE = re.compile(r"([XY])_(0|[1-9][0-9]{0,8})", re.ASCII)
 _MOST_BYTES = 64 << 20
 _MOST_DEPTH = 32
@@ -35,7 +36,7 @@ def read_vnnlib1(data: bytes, limits: Limits) -> Specification:
     """Return the specification in the bytes of a VNN-LIB 1.0 file; raises Declined with a `vnnlib-` code."""
     if len(data) > _MOST_BYTES:
         raise Declined("vnnlib-size", f"{len(data)} bytes, at most {_MOST_BYTES} are read", fix="split the property into several files")
-    limits.spend(100 * len(data), "reading the property")
+    limits.spend(100 * len(data) + sum(_power_cost(match) for match in _EXPONENT.finditer(data)), "reading the property")
     declared: dict[str, set[int]] = {"X": set(), "Y": set()}
     assertions: list[Node] = []
     for command in _commands(data):
@@ -54,6 +55,11 @@ def read_vnnlib1(data: bytes, limits: Limits) -> Specification:
     if not assertions:
         raise _syntax("no assertion")
     return Specification(len(declared["X"]), len(declared["Y"]), tuple(assertions))
+
+
+def _power_cost(match: re.Match[bytes]) -> int:
+    """Return the cost of arithmetic with a number of this exponent: quadratic in its length in words."""
+    return 10 * (int(match.group(1)) // 19) ** 2
 
 
 def _commands(data: bytes) -> list[Tree]:

@@ -48,7 +48,7 @@ def gamma(n: int) -> float:
 def below(value: Fraction) -> float:
     """Return the largest double <= value; raises Rejected `number-too-large` where there is no finite one."""
     near = _nearest(value)
-    return near if near <= value else nextafter(near, -inf)
+    return _finite(near if near <= value else nextafter(near, -inf))
 
 
 def above(value: Fraction) -> float:
@@ -79,7 +79,11 @@ def _nearest(value: Fraction) -> float:
         near = value.numerator / value.denominator  # Python rounds the quotient of two integers correctly
     except OverflowError:
         near = inf
-    if isinf(near):
+    return _finite(near)
+
+
+def _finite(value: float) -> float:
+    if isinf(value):
         raise Rejected("number-too-large", "a rational number exceeds the range of binary64",
                        fix="such a region or property can't be checked in f64-gamma")
-    return near
+    return value

@@ -90,6 +90,8 @@ class _Check:
         if self.recompute is not None and (len(self.recompute) != len(self.tree) or bool((self.recompute > 1).any())):
             raise Rejected("array-shape" if len(self.recompute) != len(self.tree) else "evidence-range",
                            "recompute holds 0 or 1 for each node of the tree", where="evidence array recompute")
+        if self.recompute is not None and not bool(self.recompute[1:].any()):
+            raise Rejected("unused-evidence", "it says what its absence says", where="evidence array recompute")
         self.relaxation = Relaxation(network, limits)
         self.neurons = sum(network.layers[k].size for k in network.activations)
         self.node = self.splits = self.rows_used = self.mixed = self.leaves = 0
@@ -135,6 +137,8 @@ class _Check:
             raise Rejected("branch-invalid", f"the network has no item {item} to branch on", where=f"node {self.node - 1}")
         if self.split_at is None or self.splits >= len(self.split_at):
             raise Rejected("array-shape", "there are fewer thresholds than splits", where="evidence array split_at")
+        self.limits.within(32 * inputs * (own.depth + 1), "memory", "memory for the boxes of the tree in bytes")
+        self.limits.spend(4 * inputs, "splitting a box")
         theta = float(self.split_at[self.splits])
         self.splits += 1
         if not own.lower[item] < theta < own.upper[item]:

@@ -24,10 +24,13 @@ def evaluate(network: Network, point: Sequence[Fraction], limits: Limits) -> tup
     """Return the exact outputs at `point` (one rational an input, flat C order)."""
     if len(point) != network.inputs:
         raise ValueError(f"{len(point)} coordinates for {network.inputs} inputs")
-    limits.spend(100 * sum(layer.weight.size if isinstance(layer, Dense) else layer.size for layer in network.layers), "exact evaluation")
-    denominator = fmpz(lcm(*(value.denominator for value in point)))
+    distinct = {value.denominator for value in point}
+    limits.spend(4 * _words(sum(d.bit_length() for d in distinct)) ** 2, "a common denominator of the point")
+    denominator = fmpz(lcm(*distinct))
     values = [fmpz(int(value * int(denominator))) for value in point]
     for layer in network.layers:
+        size = layer.weight.size if isinstance(layer, Dense) else layer.size
+        limits.spend(100 * size * _words(int(denominator).bit_length()), "exact evaluation")
         if isinstance(layer, Dense):
             weight, weight_power = integers(layer.weight)
             bias, bias_power = integers(layer.bias)
@@ -47,7 +50,12 @@ def evaluate(network: Network, point: Sequence[Fraction], limits: Limits) -> tup
             denominator <<= bias_power
         else:
             values = [value if value > 0 else fmpz(0) for value in values]
+    limits.spend(4 * len(values) * _words(int(denominator).bit_length()) ** 2, "exact outputs in lowest terms")
     return tuple(Fraction(int(value), int(denominator)) for value in values)
+
+
+def _words(bits: int) -> int:
+    return 1 + bits // 64
 
 
 def integers(values: Array) -> tuple[np.ndarray, int]:

@@ -23,7 +23,7 @@ from certify.rules.evaluation import evaluate
 
 ARITHMETIC = "f64-gamma"
 BOUNDS_TREE = EvidenceSpec(
-    "bounds-tree", 1, Record({"arithmetic": Text(r"[a-z0-9-]+"), "witness": ListOf(ListOf(Rational()), least=1)}, optional=frozenset({"witness"})),
+    "bounds-tree", 1, Record({"arithmetic": Text(r"[a-z0-9-]+"), "witness": ListOf(Rational(), least=1)}, optional=frozenset({"witness"})),
     {"tree": ArraySpec("<i4", 1), "split_at": ArraySpec("<f8", 1), "recompute": ArraySpec("|u1", 1), "row": ArraySpec("<i4", 1),
      "mix": ArraySpec("<f8", 1)},
     required=frozenset({"tree"}),
@@ -78,15 +78,13 @@ def establish(unsafe: UnsafeSet, evidence: Evidence, limits: Limits) -> Figures:
                        fix="verify it with a newer version of certify")
     if not unsafe.parts:
         raise Rejected("claim-vacuous", "no input belongs to the region", fix="check the bounds of the property: lower ends lie above upper ends")
-    in_question = [part for part in unsafe.parts if constrained(part)]
-    witnesses = evidence.items.get("witness", ())
-    if len(witnesses) != len(in_question):
-        raise Rejected("claim-vacuous" if len(witnesses) < len(in_question) else "unused-evidence",
-                       f"{len(in_question)} parts constrain their inputs beyond a box and need a point each, {len(witnesses)} are given",
-                       where="evidence.items.witness")
-    for part, point in zip(in_question, witnesses, strict=True):
-        if len(point) != unsafe.network.inputs or not inhabits(part, unsafe.network_input(point)):
-            raise Rejected("claim-vacuous", "a point that should show that a part has inputs is not in it", where="evidence.items.witness")
+    point = evidence.items.get("witness")
+    if (point is not None) != all(constrained(part) for part in unsafe.parts):
+        raise Rejected("unused-evidence" if point is not None else "claim-vacuous",
+                       "a point that shows that the region has inputs is needed where every part "
+                       "constrains its inputs beyond a box, and nowhere else", where="evidence.items.witness")
+    if point is not None and (len(point) != unsafe.network.inputs or not any(inhabits(part, unsafe.network_input(point)) for part in unsafe.parts)):
+        raise Rejected("claim-vacuous", "the point that should show that the region has inputs is not in it", where="evidence.items.witness")
     return bounds_tree.check(unsafe.network, unsafe.parts, evidence.arrays, limits)
 
 

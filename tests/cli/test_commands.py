@@ -79,7 +79,8 @@ def test_unknown_writes_nothing(folder: Path) -> None:
 def test_robust_with_labels_csv_and_its_own_answer(folder: Path) -> None:
     for words in (["points.npy"], ["points.csv"], ["points.npy", "labels.npy"], ["points.npy", "--set", "labels=labels.npy"]):
         done = run(folder, "prove", "robust", "net.onnx", *words, "--set", "row=1", "--set", "radius=0.5", "-o", "out.cert")
-        assert done.returncode == 0 and "answers 1 for every input within 1/2" in done.stdout
+        assert done.returncode == 0 and "for every input within 1/2 (linf, in the units of the points file) of row 1" in done.stdout
+        assert ("answers 1, the label in labels.npy," if "labels" in " ".join(words) else "keeps its answer 1 ") in done.stdout
     files = [folder / "net.onnx", folder / "points.npy", folder / "labels.npy"]
     result = certify.verify(folder / "out.cert", files, allow={"real-arithmetic"})
     assert result.claim.given["radius"] == Fraction(1, 2) and result.claim.given["label"] == 1
@@ -196,3 +197,41 @@ def test_external_weights_are_converted_to_one_file(folder: Path) -> None:
     assert run(folder, "convert", "onnx", "split.onnx", "-o", "single.onnx", "--check").returncode == 0
     assert run(folder, "prove", "robust", "single.onnx", "points.npy", "--set", "row=1", "--set", "radius=1/2", "-o", "out.cert").returncode == 0
     assert run(folder, "convert", "onnx", "split.onnx", "-o", "split.onnx").returncode == 2
+
+
+def test_the_sentence_says_everything_between_the_points_and_the_network(folder: Path) -> None:
+    words = ["--set", "row=2", "--set", "radius=1/2", "--set", "scale=1/16", "--set", "clip=[0,1]", "--set", "subtract=[1/2,1/4]", "--set",
+             "divide=2"]
+    done = run(folder, "prove", "robust", "net.onnx", "points.npy", *words, "-o", "out.cert")
+    assert done.returncode == 0
+    assert "of row 2 of points.npy; the network gets it times 1/16, clipped to [0, 1], minus [1/2, 1/4], divided by 2." in done.stdout
+
+
+def test_certificates_about_different_files_are_verified_together(folder: Path) -> None:
+    run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "a.cert")
+    run(folder, "prove", "robust", "net.onnx", "points.npy", "--set", "row=1", "--set", "radius=1/2", "-o", "b.cert")
+    subjects = [f"--subject={name}" for name in ("ramp.onnx", "ramp.vnnlib", "net.onnx", "points.npy")]
+    for command in (["certify.cli.main", "verify"], ["certify.cli.check"]):
+        done = subprocess.run([sys.executable, "-m", *command, "a.cert", "b.cert", *subjects], cwd=folder, capture_output=True, text=True,
+                              check=False)
+        assert done.returncode == 0 and done.stdout.count("verified ") == 2
+        done = subprocess.run([sys.executable, "-m", *command, "a.cert", "b.cert", *subjects, "--subject=labels.npy"], cwd=folder,
+                              capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and done.stdout.count("rejected  subject-mismatch") == 2
+
+
+def test_a_module_in_the_working_folder_is_not_imported_by_the_check(folder: Path) -> None:
+    run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "a.cert")
+    (folder / "bad.cert").write_bytes((folder / "a.cert").read_bytes()[:-1])
+    for name in ("flint", "json", "numpy", "certify"):
+        (folder / f"{name}.py").write_text("print('[0, \\'verified  anything\\']'); raise SystemExit(0)")
+    script = str(Path(sys.executable).parent / "certify-check")
+    done = subprocess.run([script, "bad.cert"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stdout.startswith("rejected")
+
+
+def test_a_reader_that_goes_away_gets_no_verdict(folder: Path) -> None:
+    run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "a.cert")
+    command = f"{sys.executable} -m certify.cli.main verify a.cert --subject ramp.onnx --subject ramp.vnnlib; echo $? >status"
+    subprocess.run(["bash", "-c", f"({command}) | true"], cwd=folder, check=True)
+    assert (folder / "status").read_text().strip() in ("73", "0")  # 0 where the verdict went out before the reader left

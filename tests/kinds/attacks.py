@@ -209,7 +209,7 @@ def _witnesses(b: Bases) -> Iterator[Vector]:
     yield vector("point-not-in-lowest-terms", "rejected", "malformed", b.witness, "a second form of a number", at(["2/4", *point[1:]]))
     yield vector("point-with-float", "rejected", "malformed", b.witness, "decimals in place of rationals", at(["0.5", *point[1:]]))
     yield vector("witness-beside-a-tree", "rejected", "unused-evidence", b.leaf, "items that nothing needs",
-                 say(items={"arithmetic": "f64-gamma", "witness": [point]}))
+                 say(items={"arithmetic": "f64-gamma", "witness": point}))
 
 
 def _envelope(b: Bases) -> Iterator[Vector]:

@@ -67,14 +67,14 @@ def vectors() -> Iterator[Vector]:
     yield vector("point-box", "verified", "",
                  specimen("(assert (>= Y_0 2))", "(assert (and (>= X_0 0.1) (<= X_0 0.1) (>= X_1 0.5) (<= X_1 0.5)))\n"), "none: lo = hi")
     constrained = "(assert (and (<= (+ X_0 X_1) 1) (>= Y_0 2)))"
-    yield vector("constrained-inputs", "verified", "", specimen(constrained, items={"arithmetic": "f64-gamma", "witness": [["0", "0"]]}),
+    yield vector("constrained-inputs", "verified", "", specimen(constrained, items={"arithmetic": "f64-gamma", "witness": ["0", "0"]}),
                  "none: a point shows inputs exist")
     yield vector("constrained-inputs-no-point", "rejected", "claim-vacuous", specimen(constrained), "linear input constraints may leave no input")
     yield vector("constrained-inputs-point-outside", "rejected", "claim-vacuous",
-                 specimen(constrained, items={"arithmetic": "f64-gamma", "witness": [["1", "1"]]}),
+                 specimen(constrained, items={"arithmetic": "f64-gamma", "witness": ["1", "1"]}),
                  "the point is not compared with the constraints")
     yield vector("constrained-inputs-contradictory", "rejected", "claim-vacuous",
-                 specimen("(assert (and (<= (+ X_0 X_1) -3) (>= Y_0 0)))", items={"arithmetic": "f64-gamma", "witness": [["-1", "-1"]]}),
+                 specimen("(assert (and (<= (+ X_0 X_1) -3) (>= Y_0 0)))", items={"arithmetic": "f64-gamma", "witness": ["-1", "-1"]}),
                  "contradictory constraints prove everything")
     yield vector("touching-the-unsafe-set", "rejected", "leaf-uncovered", specimen("(assert (<= Y_0 0))"),
                  ">= 0 in place of > 0: the unsafe set is closed",

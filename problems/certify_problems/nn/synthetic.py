@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +18,7 @@ def perceptron(sizes: Sequence[int], seed: int = 0) -> bytes:
 
     rng = np.random.default_rng(seed)
     nodes, tensors, value = [], [], "input"
-    for k, (n, m) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for k, (n, m) in enumerate(pairwise(sizes)):
         weight = rng.standard_normal((m, n), np.float32) / np.float32(np.sqrt(n))
         tensors += [numpy_helper.from_array(weight, f"w{k}"), numpy_helper.from_array(np.zeros(m, np.float32), f"b{k}")]
         last = k == len(sizes) - 2

@@ -56,7 +56,7 @@ def search(unsafe: UnsafeSet, starts: dict[int, Array], effort: Effort, limits: 
         box = np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper])
         points = _starts(box[0], box[1], starts.get(index), rng, restarts)
         targets = [_target(unsafe.network, part, conjunct) for conjunct in range(len(part.conjuncts))]
-        for every, steps, first, decay in _ROUNDS:
+        for every, steps, first, decay in _ROUNDS if any(len(conjunct) > 1 for conjunct in part.conjuncts) else _ROUNDS[:1]:
             for x in _candidates(unsafe.network, targets, points, box, effort, every, [first * decay**k for k in range(steps)]):
                 for point, exact in _rounded(x, part):
                     y = evaluate(unsafe.network, point, limits.fresh())

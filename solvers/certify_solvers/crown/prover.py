@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from certify.certificate import Files
 from certify.claims import region, robust
+from certify.errors import UsageError
 from certify.limits import Limits
 from certify.readers.onnx_ops import read_network
 from certify.rules.balls import above, below
@@ -56,7 +58,7 @@ class Crown:
         if isinstance(labels, bytes):
             label = robust.label_in_file(labels, given["row"], limits)
             return {**given, "label": max(0, label)}
-        network = read_network(model)
+        network = read_network(model, limits)
         unsafe = robust.problem({**given, "label": 0}, {"model": model, "points": points}, limits)
         outputs = evaluate(network, unsafe.network_input(robust.centre(given, points, network, limits)), limits)
         return {**given, "label": outputs.index(max(outputs))}
@@ -68,10 +70,13 @@ class Crown:
         unsafe = kind.problem(problem.given, problem.files, problem.limits.fresh())
         progress("bounding", {"parts": len(unsafe.parts)})
         worst, starts = _bound(unsafe, effort)
-        if worst > 0 and (draft := _holds(problem, unsafe)) is not None:
+        if worst > 0:
+            draft = _holds(problem, unsafe)
+            if draft is None:
+                return Unknown("no unsafe point exists, but no point was found that shows that the region has inputs at all")
             return _answer(draft, problem, True, (f"smallest margin {worst:.4g}",))
         progress("attacking", {"parts": len(unsafe.parts)})
-        hit = attack.search(unsafe, starts, effort, problem.limits, int(problem.options["restarts"]))
+        hit = attack.search(unsafe, starts, effort, problem.limits, _restarts(problem.options["restarts"]))
         if hit is not None:
             draft = Draft(problem.kind, 1, problem.given, {"holds": False}, ("real-arithmetic",), WITNESS.kind, WITNESS.version,
                           {"point": unsafe.claim_point(hit.x)})
@@ -82,6 +87,12 @@ class Crown:
             remarks.append(float32.remark(unsafe, model if isinstance(model, bytes) else b"", hit.x))
             return _answer(draft, problem, False, tuple(remarks))
         return Unknown(f"CROWN leaves a bound of {worst:.4g} (a proof needs one above 0), and no counterexample was found")
+
+
+def _restarts(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
+        raise UsageError("setting-value", f"--set restarts={text}: not a positive integer", fix="give the number of starting points, such as 100")
+    return int(text)
 
 
 def _answer(draft: Draft, problem: Problem, holds: bool, remarks: tuple[str, ...]) -> Outcome:
@@ -124,13 +135,12 @@ def _matrix(terms: list[Mapping[int, Fraction]], size: int) -> Array:
 
 def _holds(problem: Problem, unsafe: UnsafeSet) -> Draft | None:
     """Return the draft of a certificate without splits, or None where no point shows that a part has inputs."""
-    points: list[tuple[Fraction, ...]] = []
-    for part in unsafe.parts:
-        if constrained(part):
-            x = find_inhabitant(part)
-            if x is None:
-                return None
-            points.append(unsafe.claim_point(x))
-    items: dict[str, Any] = {"arithmetic": ARITHMETIC, **({"witness": tuple(points)} if points else {})}
+    items: dict[str, Any] = {"arithmetic": ARITHMETIC}
+    if all(constrained(part) for part in unsafe.parts):
+        found = (find_inhabitant(part) for part in unsafe.parts)
+        x = next((x for x in found if x is not None), None)
+        if x is None:
+            return None
+        items["witness"] = unsafe.claim_point(x)
     tree = np.array([-1 - leaf for leaf in range(len(unsafe.parts))], "<i4")
     return Draft(problem.kind, 1, problem.given, {"holds": True}, ("real-arithmetic",), BOUNDS_TREE.kind, BOUNDS_TREE.version, items, {"tree": tree})

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `certify verify` and `certify-check` understand alike: --allow and --subject."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from certify.assumptions import NAMES
+from certify.errors import UsageError
+
+
+def allowed_names(texts: Sequence[str]) -> set[str] | None:
+    """Return the set of allowed assumptions, or None where --allow was not given."""
+    if not texts:
+        return None
+    names = {name.strip() for text in texts for name in text.split(",")}
+    for name in sorted(names - NAMES - {"none"}):
+        raise UsageError("setting-value", f"--allow {name}: no such assumption", fix=f"known assumptions: {', '.join(sorted(NAMES))}; or none")
+    if "none" in names and len(names) > 1:
+        raise UsageError("setting-value", "--allow none beside other names", fix="give none alone, or the names")
+    return names - {"none"}
+
+
+def pinned_subjects(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return files by role, "" where none was named; a text that is a file is taken as one, whatever it contains."""
+    pinned: dict[str, list[str]] = {}
+    for text in texts:
+        role, equals, file = text.partition("=")
+        if equals and role.isidentifier() and not Path(text).exists():
+            pinned.setdefault(role, []).append(file)
+        else:
+            pinned.setdefault("", []).append(text)
+    return pinned

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trusted base stays small, and imports nothing that it should not."""
+
+from __future__ import annotations
+
+import pytest
+from reliability import ROOT, code_lines, core_lines, trusted_files
+
+
+def test_the_core_is_within_its_budget() -> None:
+    assert core_lines() <= 600
+
+
+@pytest.mark.parametrize("kind", ["region", "robust"])
+def test_a_verdict_imports_a_trusted_base_within_its_budget(kind: str) -> None:
+    files = trusted_files(kind)
+    assert sum(map(code_lines, files)) <= 2400
+    assert all(path.is_relative_to(ROOT / "certify") for path in files)
+    assert not any("cli" in path.relative_to(ROOT / "certify").parts for path in files)
+
+
+def test_modules_are_of_a_size_that_can_be_read() -> None:
+    sizes = {path: len(path.read_text("utf-8").splitlines()) for folder in ("certify", "solvers", "problems") for path in (ROOT / folder).rglob("*.py")}
+    assert len(sizes) > 40
+    assert {path.name: size for path, size in sizes.items() if size > 500} == {}
