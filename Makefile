@@ -32,7 +32,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/nn/large.py
 
 reliability: $(VENV)/.installed
-	$(BIN)/python tests/reliability.py
+	$(BIN)/python tests/reliability.py --write --mutants 100000 --fuzz 100000
 
 vectors: $(VENV)/.installed  ## write the corpus of test vectors again
 	$(BIN)/python tests/vectors/build.py

@@ -84,7 +84,7 @@ def parts(specification: Specification, limits: Limits) -> Parts:
     if count > _MOST_DISJUNCTS:
         raise Declined("vnnlib-size", f"the property has more than {_MOST_DISJUNCTS} disjuncts", fix="split the property into several files")
     limits.within(rows_in_all, "table_cells", "atoms of the property in disjunctive normal form")
-    limits.spend(1000 * rows_in_all, "normalising the property")
+    limits.spend(1000 * rows_in_all + 50 * specification.inputs * count, "normalising the property")
     choices = [list(_terms(assertion)) for assertion in specification.assertions]
     common = [row for terms in choices if len(terms) == 1 for row in terms[0]]
     lower: _Bounds = {}

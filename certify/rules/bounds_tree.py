@@ -101,7 +101,7 @@ class _Check:
     def run(self) -> Figures:
         position = 0
         for part in self.parts:
-            self.part, self.work, self.first_leaf = part, _Work(), self.leaves
+            self.part, self.work = part, _Work()
             self.singles = [_specification((row,), self.network) for conjunct in part.conjuncts for row in conjunct] if self.row is None else []
             root = _State(np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper]), None, 0)
             position = walk(self.tree, position, root, self._children, self._leaf, self.limits)

@@ -118,7 +118,7 @@ class Relaxation:
             elif isinstance(layer, Dense):
                 growth = gamma(layer.size + 1) * dot(np.abs(coefficients), _of(self._growth(j, bounds), owner))
                 constant = _spend(constant, dot(coefficients, layer.bias), growth)
-                self.limits.spend(coefficients.shape[0] * layer.weight.size, "bounding backward through the network")
+                self.limits.spend((coefficients.shape[0] + len(bounds.lower[0])) * layer.weight.size, "bounding backward through the network")
                 coefficients = matmul(coefficients, layer.weight)
             else:
                 constant = _spend(constant, dot(coefficients, layer.bias), gamma(layer.size + 1) * dot(np.abs(coefficients), np.abs(layer.bias)))
