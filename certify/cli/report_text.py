@@ -15,8 +15,8 @@ def verification_lines(result: Verification) -> list[str]:
     lines = [f"{role}: {', '.join(f'{subject.name} (sha256 {subject.sha256[:12]})' for subject in subjects)}" for role,
              subjects in result.subjects.items()]
     lines.append(f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}")
-    figures = [f"{name.replace('_', ' ')} {value:.4g}" if isinstance(value, float) else f"{name.replace('_', ' ')} {value}" for name,
-               value in result.figures.items()]
+    figures = [f"{name.replace('_', ' ')} {value:.4g}" if isinstance(value, float) else f"{name.replace('_', ' ')} {value}"
+               for name, value in result.figures.items() if name != "work"]
     lines.append(" · ".join([*result.facts, *figures]))
     lines.append(f"id {result.id}")
     return lines
