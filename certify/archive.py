@@ -59,7 +59,7 @@ def read(data: bytes, limits: Limits, where: str) -> list[Member]:
         members.append((name, view[start : start + size]))
         offset = start + size
     if not members:
-        raise malformed("not an archive of this format", where)
+        raise malformed("it is no certificate: it does not start like one; a subject file is named behind --subject", where)
     position = 0
     for piece in pieces(members):
         if view[position : position + len(piece)] != piece:

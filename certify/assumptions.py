@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from certify.errors import Declined, Rejected
+from certify.errors import Declined, Rejected, UsageError
 
 NAMES: frozenset[str] = frozenset({"real-arithmetic"})
 OPT_IN: frozenset[str] = frozenset()
@@ -23,6 +23,12 @@ def require_listed(needed: Set[str], listed: tuple[str, ...]) -> None:
     for name in sorted(set(listed) - needed):
         raise Rejected("claim-mismatch", f"the certificate lists {name!r}, on which its claim does not rest", where="predicate.assumptions",
                        fix="the prover must list what the claim rests on and nothing else: ask the author for a new certificate")
+
+
+def require_known(allow: Set[str] | None) -> None:
+    """Raise UsageError `assumption-unknown` for a name in `allow` that is no assumption: a mistyped name would silently allow less."""
+    for name in sorted((allow or set()) - NAMES):
+        raise UsageError("assumption-unknown", f"there is no assumption {name!r}", fix=f"known assumptions: {', '.join(sorted(NAMES))}")
 
 
 def require_allowed(listed: tuple[str, ...], allow: Set[str] | None) -> None:

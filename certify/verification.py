@@ -57,6 +57,9 @@ def verify(path: str | Path, subjects: Subjects = (), allow: Set[str] | None = N
     needs no file. `allow` is the set of allowed assumptions (None: all but the opt-in ones). Raises Rejected, Declined
     or UsageError (a file that can't be read).
     """
+    if isinstance(subjects, str) or isinstance(allow, str):
+        raise TypeError("subjects is a list of files or a mapping, allow a set of names; a single string is neither")
+    assumptions.require_known(allow)
     limits = (limits or Limits()).fresh()
     data = container.load_bytes(Path(path), limits)
     return check(data, Path(path).name, read_subjects(subjects, limits), allow, limits)

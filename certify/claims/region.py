@@ -27,7 +27,7 @@ def problem(given: Mapping[str, Any], files: Files, limits: Limits) -> UnsafeSet
     if given["semantics"] != "real" or given["format"] != "vnnlib-1":
         raise Declined("feature-unsupported",
                        f"this version knows semantics real and format vnnlib-1, not {given['semantics']} and {given['format']}",
-                       fix="verify it with a newer version of certify")
+                       fix="choose those, or use a newer version of certify")
     model, text = files["model"], files["property"]
     if isinstance(model, tuple) or isinstance(text, tuple):
         raise TypeError("a role takes one file")
@@ -49,6 +49,8 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
     facts = [*unsafe.network.notes]
     if unsafe.empty:
         facts.append(f"{unsafe.empty} disjuncts of the property admit no input")
+    if not all(all(part.conjuncts) for part in unsafe.parts):
+        facts.append("a disjunct constrains no output: every input of its box is unsafe")
     if beyond := sum(map(constrained, unsafe.parts)):
         facts.append(f"{beyond} parts constrain their inputs beyond a box, and may be empty beside others")
     if claim.says["holds"] != (evidence.kind == BOUNDS_TREE.kind):

@@ -40,7 +40,7 @@ def centre(given: Mapping[str, Any], points: bytes, network: Network, limits: Li
         raise Rejected("claim-mismatch", f"row {row} of a points file with {rows} rows", where="claim.given.row", fix="rows are numbered from 0")
     if size != network.inputs:
         raise Rejected("claim-mismatch", f"a row of the points file has {size} values, the network {network.inputs} inputs", where="points",
-                       fix="check that the points belong to this network")
+                       fix="give one row a point and one value an input, no ids or labels: .npy of shape (points, ...), or CSV with a header")
     values = read_row(array, row) if points.startswith(_NPY) else table.rows[row]
     return tuple(given["scale"] * value for value in values)
 
@@ -68,7 +68,7 @@ def problem(given: Mapping[str, Any], files: Files, limits: Limits) -> UnsafeSet
     """Return the network and the unsafe set: inputs of the ball at which another class is at least as high; raises Declined or Rejected."""
     if given["semantics"] != "real" or given["norm"] != "linf":
         raise Declined("feature-unsupported", f"this version knows semantics real and norm linf, not {given['semantics']} and {given['norm']}",
-                       fix="verify it with a newer version of certify")
+                       fix="choose those, or use a newer version of certify")
     model, points, labels = files["model"], files["points"], files.get("labels")
     if isinstance(model, tuple) or isinstance(points, tuple) or isinstance(labels, tuple):
         raise TypeError("a role takes one file")
@@ -85,6 +85,9 @@ def problem(given: Mapping[str, Any], files: Files, limits: Limits) -> UnsafeSet
     x0 = centre(given, points, network, limits)
     reach = radius * (given["scale"] if given["radius_unit"] == "raw" else 1)
     lower, upper = [v - reach for v in x0], [v + reach for v in x0]
+    if clip is not None and clip[0] > clip[1]:
+        raise Rejected("outside-domain", f"no value lies in the clip range [{clip[0]}, {clip[1]}]: its ends are swapped", where="claim.given.clip",
+                       fix="give the lower end first")
     if clip is not None:
         if not all(clip[0] <= v <= clip[1] for v in x0):
             raise Rejected("outside-domain", f"row {given['row']}, scaled, has values outside [{clip[0]}, {clip[1]}]", where="claim.given.clip",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from certify.assumptions import NAMES
+from certify.assumptions import require_known
 from certify.errors import UsageError
 
 
@@ -15,8 +15,7 @@ def allowed_names(texts: Sequence[str]) -> set[str] | None:
     if not texts:
         return None
     names = {name.strip() for text in texts for name in text.split(",")}
-    for name in sorted(names - NAMES - {"none"}):
-        raise UsageError("setting-value", f"--allow {name}: no such assumption", fix=f"known assumptions: {', '.join(sorted(NAMES))}; or none")
+    require_known(names - {"none"})
     if "none" in names and len(names) > 1:
         raise UsageError("setting-value", "--allow none beside other names", fix="give none alone, or the names")
     return names - {"none"}

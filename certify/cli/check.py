@@ -34,12 +34,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--subject", action="append", default=[], metavar="[ROLE=]FILE", help="a file that the claim is about")
     parser.add_argument("--allow", action="append", default=[], metavar="NAME,...", help="allow exactly these assumptions (none: no assumption)")
     parser.add_argument("--work", type=int, default=1 << 36, help="work budget in elementary operations")
-    parser.add_argument("--memory", type=int, default=2 << 30, help="bytes that the check may take (default 2 GiB)")
+    parser.add_argument("--memory", type=_bytes, default=2 << 30, help="memory that the check may take, such as 512MiB (default 2GiB)")
     parser.add_argument("--seconds", type=int, default=90, help="seconds that one check may take (default 90)")
     parser.add_argument("--json", action="store_true", help="one JSON object a certificate")
     parser.add_argument("--inside", type=int, default=None, help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"certify-check {VERSION}")
     return parser
+
+
+def _bytes(text: str) -> int:
+    """Return the bytes in "1000000", "512MiB" or "2GiB"."""
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if text.endswith(unit):
+            return int(text.removesuffix(unit)) * size
+    return int(text)
 
 
 def _outside(index: int, options: argparse.Namespace) -> int:
@@ -91,14 +99,19 @@ def _answer(options: argparse.Namespace) -> tuple[int, str]:
         result = check(load_bytes(path, limits), path.name, files, allowed_names(options.allow), limits.fresh())
     except CertifyError as trouble:
         told = {"file": name, "verdict": trouble.verdict, "code": trouble.code, "what": trouble.what, "where": trouble.where, "fix": trouble.fix}
-        return trouble.exit_status, json.dumps(told) if options.json else f"{trouble.verdict}  {trouble}\n          {trouble.fix}"
+        if options.json:
+            return trouble.exit_status, json.dumps(told)
+        word = trouble.verdict if trouble.verdict in ("rejected", "declined") else "error:"
+        trouble.where = f"{name}: {trouble.where}" if len(options.certificates) > 1 and name not in trouble.where else trouble.where
+        return trouble.exit_status, f"{word}  {trouble}\n          {trouble.fix}  (certify explain {trouble.code})"
     except MemoryError:
         raise
     except Exception as trouble:
         return 70, f"internal error: {type(trouble).__name__}: {str(trouble)[:200]}: no verdict was reached"
     if options.json:
         return 0, json.dumps({"file": name, **verification_json(result)})
-    return 0, "\n          ".join([f"verified  {result.sentence}", *verification_lines(result)])
+    several = [f"certificate: {name}"] if len(options.certificates) > 1 else []
+    return 0, "\n          ".join([f"verified  {result.sentence}", *several, *verification_lines(result)])
 
 
 def _declined(index: int, what: str, fix: str, options: argparse.Namespace) -> tuple[int, str]:

@@ -8,8 +8,10 @@ from pathlib import Path
 import click
 
 from certify.container import save
-from certify.errors import UsageError
+from certify.errors import CertifyError, UsageError
 from certify.limits import Limits
+from certify.readers.onnx_wire import decode_model
+from certify.verification import read_subject
 
 
 @click.command()
@@ -23,7 +25,6 @@ def convert(format_name: str, inputs: tuple[Path, ...], output: Path, check: boo
     \b
     certify convert onnx model.onnx -o single.onnx    external weights into one file
     """
-    from certify.verification import read_subject
     from certify_problems.nn.convert import CONVERTERS
 
     if format_name not in CONVERTERS:
@@ -31,6 +32,8 @@ def convert(format_name: str, inputs: tuple[Path, ...], output: Path, check: boo
     if any(path.resolve() == output.resolve() for path in inputs):
         raise UsageError("output-taken", "the output is one of the inputs: it would be lost", fix="choose another name with -o")
     data, said = CONVERTERS[format_name](inputs)
+    if output.exists() and not check and not _is_model(output):
+        raise UsageError("output-taken", f"{output} exists and is not an ONNX model: it would be lost", fix="choose another name with -o")
     if check:
         if read_subject(output, Limits()) != data:
             raise UsageError("convert-differs", f"{output} is not what the inputs convert to", fix="convert them again")
@@ -40,3 +43,10 @@ def convert(format_name: str, inputs: tuple[Path, ...], output: Path, check: boo
     click.echo(f"wrote     {output} ({len(data)} bytes)")
     for line in said:
         click.echo(f"          {line}")
+
+
+def _is_model(path: Path) -> bool:
+    try:
+        return path.is_file() and "graph" in decode_model(read_subject(path, Limits()))
+    except CertifyError:
+        return False

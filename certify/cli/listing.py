@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
@@ -47,21 +48,30 @@ def claims(kind: str | None) -> None:
             click.echo(f"{name:10s} {known.summary}\n{'':10s} roles: {roles}")
         return
     if kind not in registry.KINDS:
-        raise UsageError("kind-unknown", f"no claim of kind {kind!r}", fix="`certify claims` lists them")
+        near = difflib.get_close_matches(kind, registry.KINDS, n=1)
+        raise UsageError("kind-unknown", f"no claim of kind {kind!r}", fix=f"did you mean {near[0]!r}?" if near else "`certify claims` lists them")
     known = registry.kind(kind)
     prover = prover_for(kind)
     click.echo(f"{known.name} v{known.version}: {known.summary}\n")
     click.echo("roles (files, in this order):")
     for role in known.roles:
         click.echo(f"  {role.name}{' (optional)' if role.optional else ''}{' (one or more)' if role.many else ''}")
-    defaults = prover.defaults(kind)
-    for title, fields in (("given (what is asked; --set KEY=VALUE):", known.given.fields), ("says (what is asserted):", known.says.fields)):
-        click.echo(title)
-        for name, field in fields.items():
-            click.echo(f"  {name:12s} {_form(field)}{f'  [default: {defaults[name]}]' if name in defaults else ''}")
+    defaults, meanings = prover.defaults(kind), prover.help(kind)
+
+    def line(name: str, form: str, default: str) -> None:
+        click.echo(f"  {name:12s} {form}  [{default}]")
+        if name in meanings:
+            click.echo(f"  {'':12s} {meanings[name]}")
+
+    click.echo("given (what is asked; --set KEY=VALUE):")
+    for name, field in known.given.fields.items():
+        line(name, _form(field), f"default: {defaults[name]}" if name in defaults else "required")
+    click.echo("says (what is asserted):")
+    for name, field in known.says.fields.items():
+        line(name, _form(field), "default: whatever is found")
     click.echo(f"options of the prover {prover.name}:")
     for name, text in prover.options(kind).items():
-        click.echo(f"  {name:12s} [default: {text}]")
+        line(name, "text", f"default: {text}")
 
 
 @click.command()

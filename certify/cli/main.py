@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import difflib
+import errno
 import os
 import sys
 from importlib import import_module
@@ -18,7 +20,7 @@ _COMMANDS = {
     "convert": ("certify.cli.convert:convert", "Make a canonical subject file from what you have."),
     "explain": ("certify.cli.explain:explain", "Explain a code or an assumption."),
     "prove": ("certify.cli.prove:prove", "Prove or refute a claim and write its certificate."),
-    "provers": ("certify.cli.listing:provers", "List the provers and their options."),
+    "provers": ("certify.cli.listing:provers", "List the provers and the kinds they emit."),
     "show": ("certify.cli.show:show", "Show what is in a certificate or a subject file."),
     "verify": ("certify.cli.verify:verify", "Verify certificates against their subject files."),
 }
@@ -34,6 +36,11 @@ class _Lazy(click.Group):
         module, name = _COMMANDS[cmd_name][0].split(":")
         found: click.Command = getattr(import_module(module), name)
         return found
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-") and (near := difflib.get_close_matches(args[0], _COMMANDS, n=1)):
+            ctx.fail(f"no such command {args[0]!r}: did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -58,8 +65,9 @@ def main() -> None:
     try:
         status = _run()
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read the verdict went away: nobody may take silence for one
+    except OSError as trouble:  # whoever read the verdict went away, or the disk is full: nobody may take silence for a verdict
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        click.echo(f"error: the verdict can't be written: {trouble.strerror or trouble}", err=True)
         status = 73
     sys.exit(status)
 
@@ -81,8 +89,10 @@ def _run() -> int:
         return 2
     except CertifyError as trouble:
         return fail(trouble)
-    except BrokenPipeError:
-        raise
+    except OSError as trouble:
+        if trouble.errno in (errno.EPIPE, errno.ENOSPC):
+            raise
+        return stop(trouble)
     except Exception as trouble:
         if os.environ.get("CERTIFY_TRACEBACK"):
             raise

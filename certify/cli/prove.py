@@ -17,7 +17,7 @@ import click
 
 from certify import registry
 from certify.cli.output import as_json, error_json, fail, verdict
-from certify.cli.settings import seconds, settings
+from certify.cli.settings import order_of, seconds, settings
 from certify.errors import CertifyError, OutputError, Rejected, UsageError
 
 Progress = Callable[[str, Mapping[str, Any]], None]
@@ -108,15 +108,17 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
             raise
         outcome = Unknown(f"the checker did not accept the prover's certificate: {trouble}")
     except CertifyError as trouble:
-        raise _placed(trouble, roles) from None
+        raise _placed(trouble, roles, files, order_of(kind)) from None
     if isinstance(outcome, Unknown):
-        _say(json_output, "unknown", "neither a proof nor a counterexample was found", [outcome.why, "nothing was written"], {"why": outcome.why})
+        _say(json_output, "unknown", "neither a proof nor a counterexample was found", [outcome.why, "nothing was written", *_stale(target, refuted)],
+             {"why": outcome.why})
         return 4
     path = target if isinstance(outcome, Proved) else refuted
     save(path, [data_out])
     word = "proved" if isinstance(outcome, Proved) else "refuted"
     _say(json_output, word, result.sentence, [*outcome.remarks, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
-                                              f"wrote {path} ({len(data_out)} bytes), checked before it was written"],
+                                              f"wrote {path} ({len(data_out)} bytes), checked before it was written",
+                                              *_stale(target if path == refuted else refuted)],
          {"certificate": str(path), "id": result.id, "sentence": result.sentence, "remarks": list(outcome.remarks),
           "assumptions": list(result.assumptions),
           "figures": result.figures})
@@ -135,6 +137,11 @@ def _say(json_output: bool, word: str, first: str, rest: list[str], more: Mappin
         as_json({"verdict": word, **more})
     else:
         verdict(word, first, rest)
+
+
+def _stale(*paths: Path) -> list[str]:
+    """Return a line for each certificate of an earlier run that is still there: it answers another question."""
+    return [f"{path} is from an earlier run and was left as it is" for path in paths if path.exists()]
 
 
 def _require_writable(path: Path) -> None:
@@ -171,12 +178,30 @@ def _names(files: Mapping[str, list[tuple[str, bytes]]]) -> dict[str, list[str]]
     return names
 
 
-def _placed(trouble: CertifyError, roles: Mapping[str, Any]) -> CertifyError:
-    """Return the error with the file it speaks of, told by the code's prefix."""
+def _placed(trouble: CertifyError, roles: Mapping[str, Any], files: Mapping[str, Any], order: str) -> CertifyError:
+    """Return the error with the file it speaks of, told by the code's prefix, and what that file looks like instead."""
     owner = {"onnx": "model", "vnnlib": "property", "arrays": "points", "table": "points"}.get(trouble.code.split("-", 1)[0])
-    if owner is not None and owner in roles and not trouble.where.startswith("labels"):
-        trouble.where = f"{roles[owner]}: {trouble.where}" if trouble.where else str(roles[owner])
+    if owner is None or owner not in roles or trouble.where.startswith("labels"):
+        return trouble
+    trouble.where = f"{roles[owner]}: {trouble.where}" if trouble.where else str(roles[owner])
+    seen = _looks_like(files[owner]) if isinstance(files[owner], bytes) else ""
+    if seen and not seen.startswith(owner):
+        trouble.fix = f"{roles[owner]} looks like {seen.split(': ')[1]}; {order}"
     return trouble
+
+
+def _looks_like(data: bytes) -> str:
+    """Return "ROLE: words" for a file whose first bytes tell what it is, or nothing."""
+    if data.startswith(b"\x93NUMPY"):
+        return "points: a .npy array"
+    if data.startswith(b"PK"):
+        return "other: a ZIP archive (a certificate, a torch file, or .npz; arrays are read from .npy)"
+    start = data[:4096]
+    if start.lstrip()[:1] in (b"(", b";"):
+        return "property: a VNN-LIB property"
+    if start and all(byte in b"\t\r\n" or 32 <= byte < 127 for byte in start):
+        return "points: a text or CSV file"
+    return "model: an ONNX model" if start[:1] == b"\x08" else ""
 
 
 @contextlib.contextmanager

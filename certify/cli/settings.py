@@ -68,7 +68,7 @@ def parse(field: Field, text: str, name: str) -> Any:
         value = _value(field, text.strip())
         field.decode(field.encode(value), name)
     except (ValueError, ZeroDivisionError, CertifyError) as trouble:
-        reason = trouble.what if isinstance(trouble, CertifyError) else str(trouble)
+        reason = trouble.what if isinstance(trouble, CertifyError) else "division by zero" if isinstance(trouble, ZeroDivisionError) else str(trouble)
         raise UsageError("setting-value", f"--set {name}={text}: {reason}", fix=f"give {_form(field)}") from None
     return value
 
@@ -121,6 +121,12 @@ def _form(field: Field) -> str:
     return "a list such as [0,1]" if isinstance(field, ListOf) else "a text" if isinstance(field, Text) else "another value"
 
 
+def order_of(kind: Kind) -> str:
+    """Return the usage line of `prove` for a kind: its roles in order."""
+    shape = " ".join(f"[{role.name}]" if role.optional else f"{role.name}..." if role.many else role.name for role in kind.roles).upper()
+    return f"usage: certify prove {kind.name} {shape}"
+
+
 def _roles(kind: Kind, positional: Sequence[str], named: Mapping[str, str]) -> dict[str, tuple[Path, ...]]:
     files: dict[str, tuple[Path, ...]] = {role: (Path(text),) for role, text in named.items()}
     left = list(positional)
@@ -128,10 +134,9 @@ def _roles(kind: Kind, positional: Sequence[str], named: Mapping[str, str]) -> d
         if role.name in files or not left:
             continue
         files[role.name], left = (tuple(map(Path, left)), []) if role.many else ((Path(left[0]),), left[1:])
-    shape = " ".join(f"[{role.name}]" if role.optional else f"{role.name}..." if role.many else role.name for role in kind.roles).upper()
     if left:
-        raise UsageError("role-extra", f"{left[0]}: one file too many for {kind.name}", fix=f"usage: certify prove {kind.name} {shape}")
+        raise UsageError("role-extra", f"{left[0]}: one file too many for {kind.name}", fix=order_of(kind))
     for role in kind.roles:
         if role.name not in files and not role.optional:
-            raise UsageError("role-missing", f"{kind.name} needs a {role.name} file", fix=f"usage: certify prove {kind.name} {shape}")
+            raise UsageError("role-missing", f"{kind.name} needs a {role.name} file", fix=order_of(kind))
     return files

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -17,12 +18,14 @@ from certify.container import load_bytes, read
 from certify.errors import CertifyError, UsageError
 from certify.limits import Limits
 from certify.readers.arrays import read_npy
-from certify.readers.formula import parts
+from certify.readers.formula import Parts, Row, parts
 from certify.readers.network import Dense, Scale
 from certify.readers.onnx_ops import read_network
 from certify.readers.table import read_table
 from certify.readers.vnnlib1 import read_vnnlib1
 from certify.verification import decode, read_subject
+
+_MOST = 12
 
 
 @click.command()
@@ -30,12 +33,14 @@ from certify.verification import decode, read_subject
 @click.option("--claim", "part", flag_value="claim", help="Only the claim in words.")
 @click.option("--json", "part", flag_value="json", help="The statement as JSON.")
 @click.option("--tree", "part", flag_value="tree", help="The tree of the evidence, indented.")
-@click.option("--evidence", "array", metavar="NAME", help="Print one array of the evidence, one row a line.")
+@click.option("--evidence", "array", metavar="NAME", help="Print one item or array of the evidence, one entry a line.")
 def show(file: Path, part: str | None, array: str | None) -> None:
     """Show FILE: a certificate, an ONNX model, a VNN-LIB property, points or labels. Nothing is checked."""
     limits = Limits()
     data = load_bytes(file, limits)
     if not data.startswith(b"PK\3\4"):
+        if part is not None or array is not None:
+            raise UsageError("setting-value", f"{file.name} is no certificate, and only certificates have parts to show", fix=f"certify show {file}")
         _subject(file, read_subject(file, limits), limits)
         return
     statement = read(data, limits, file.name)
@@ -49,15 +54,19 @@ def show(file: Path, part: str | None, array: str | None) -> None:
                            "given": kind.given.encode(certificate.claim.given),
                            "says": kind.says.encode(certificate.claim.says)},
                  "assumptions": list(certificate.assumptions),
-                 "evidence": {"kind": certificate.evidence.kind, "version": certificate.evidence.version,
+                 "evidence": {"kind": certificate.evidence.kind, "version": certificate.evidence.version, "items": dict(certificate.evidence.items),
                               "arrays": {k: {"dtype": a.dtype.str, "shape": list(a.shape)} for k, a in certificate.evidence.arrays.items()}},
                  "producer": dict(certificate.producer)})
     elif part == "tree":
         _tree(certificate)
+    elif array is not None and array in certificate.evidence.items:
+        value = certificate.evidence.items[array]
+        for entry in value if isinstance(value, tuple) else (value,):
+            click.echo(f"{entry}" + (f"  {float(entry):.9g}" if isinstance(entry, Fraction) else ""))
     elif array is not None:
         if array not in certificate.evidence.arrays:
-            raise UsageError("setting-value", f"--evidence {array}: no such array",
-                             fix=f"its arrays: {', '.join(certificate.evidence.arrays) or 'none'}")
+            raise UsageError("setting-value", f"--evidence {array}: no such item or array",
+                             fix=f"there are {', '.join([*certificate.evidence.items, *certificate.evidence.arrays])}")
         for row in np.atleast_1d(certificate.evidence.arrays[array]).tolist():
             click.echo(json.dumps(row))
     else:
@@ -78,6 +87,10 @@ def _certificate(certificate: Certificate, size: int) -> None:
     click.echo(f"rests on  {', '.join(certificate.assumptions) or 'nothing outside the files'}")
     arrays = ", ".join(f"{key} {array.dtype.str}{list(array.shape)}" for key, array in evidence.arrays.items())
     click.echo(f"evidence  {evidence.kind} v{evidence.version}{': ' + arrays if arrays else ''}")
+    for name, value in evidence.items.items():
+        shown = ", ".join(f"{float(v):.6g}" if isinstance(v, Fraction) else str(v) for v in value[:12]) if isinstance(value, tuple) else value
+        more = f", ... ({len(value)} in all; --evidence {name} prints them exactly)" if isinstance(value, tuple) and len(value) > 12 else ""
+        click.echo(f"          {name}: {shown}{more}")
     made = certificate.producer
     click.echo(f"producer  {made['name']} {made['version']}, prover {made['prover']}, seed {made['seed']}")
     click.echo(f"id        {certificate.id}\nsize      {size} bytes")
@@ -99,6 +112,27 @@ def _tree(certificate: Certificate) -> None:
         pending += [(depth + 1, f"x_{item} <= {theta}: "), (depth + 1, f"x_{item} >= {theta}: ")]
 
 
+def _parts(found: Parts) -> None:
+    """Print what is unsafe, in words that reveal a condition written the wrong way round."""
+    for part in found.parts[:_MOST]:
+        sides = [f"{float(a):.6g} <= X_{i} <= {float(b):.6g}" for i, (a, b) in enumerate(zip(part.lower, part.upper, strict=True))]
+        click.echo(f"box       {', '.join(sides[:_MOST])}{', ...' if len(sides) > _MOST else ''}")
+        for conjunct in part.conjuncts[:_MOST]:
+            rows = [_row(row) for row in conjunct]
+            click.echo(f"          unsafe where {' and '.join(rows) or 'anything (no output is constrained)'}")
+        if len(part.conjuncts) > _MOST:
+            click.echo(f"          ... ({len(part.conjuncts)} conditions in all)")
+    if len(found.parts) > _MOST:
+        click.echo(f"          ... ({len(found.parts)} boxes in all)")
+    if found.empty:
+        click.echo(f"          {found.empty} disjuncts admit no input")
+
+
+def _row(row: Row) -> str:
+    terms = [f"{float(c):+.6g} {letter}_{i}" for letter, side in (("X", row.inputs), ("Y", row.outputs)) for i, c in side.items()]
+    return f"{' '.join(terms)} {float(row.constant):+.6g} <= 0"
+
+
 def _subject(path: Path, data: bytes, limits: Limits) -> None:
     click.echo(f"sha256    {hashlib.sha256(data).hexdigest()}")
     if data.startswith(b"\x93NUMPY"):
@@ -111,7 +145,7 @@ def _subject(path: Path, data: bytes, limits: Limits) -> None:
         found = parts(specification, limits)
         sizes = f"{specification.inputs} inputs, {specification.outputs} outputs, {len(specification.assertions)} assertions"
         click.echo(f"property  VNN-LIB 1.0, {sizes}")
-        click.echo(f"parts     {len(found.parts)} boxes with {sum(len(p.conjuncts) for p in found.parts)} conjuncts, {found.empty} empty disjuncts")
+        _parts(found)
         return
     if name.endswith(".csv"):
         table = read_table(data, limits)

@@ -45,6 +45,7 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
             if json_output:
                 as_json({"file": str(path), **error_json(trouble)})
             else:
+                trouble.where = f"{path}: {trouble.where}" if len(certificates) > 1 and str(path) not in trouble.where else trouble.where
                 fail(trouble)
             continue
         except Exception as trouble:  # a crash is never a verdict, and does not hide the other certificates
@@ -54,5 +55,6 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
         if json_output:
             as_json({"file": str(path), **verification_json(result)})
         else:
-            verdict("verified", result.sentence, verification_lines(result))
+            several = [f"certificate: {path}"] if len(certificates) > 1 else []
+            verdict("verified", result.sentence, [*several, *verification_lines(result)])
     raise SystemExit(min(statuses, key=_WORST.index))

@@ -36,7 +36,9 @@ def read_table(data: bytes, limits: Limits) -> Table:
     if not lines:
         raise Declined("table-shape", "the file is empty", fix="give a header row and one row for each point")
     columns = tuple(name.strip() for name in lines[0].split(","))
-    if len(set(columns)) != len(columns) or "" in columns or all(_NUMBER.fullmatch(name) for name in columns):
+    if all(_NUMBER.fullmatch(name) for name in columns):
+        raise Declined("table-header", "the first row holds numbers only, and it should name the columns", where="line 1", fix="add a header row")
+    if len(set(columns)) != len(columns) or "" in columns or any(c in name for name in columns for c in '"\ufeff'):
         raise Declined("table-header", "the first row does not name every column once", where="line 1",
                        fix="give a header row with a name for each column")
     limits.within(len(columns) * (len(lines) - 1), "table_cells", "cells of the table")

@@ -39,15 +39,12 @@ def read_vnnlib1(data: bytes, limits: Limits) -> Specification:
     limits.spend(100 * len(data) + sum(_power_cost(match) for match in _EXPONENT.finditer(data)), "reading the property")
     declared: dict[str, set[int]] = {"X": set(), "Y": set()}
     assertions: list[Node] = []
-    for command in _commands(data):
-        if not isinstance(command, list) or not command or not isinstance(command[0], str):
-            raise _syntax(f"expected a command, found {_shown(command)}")
-        if command[0] == "declare-const" and len(command) == 3:
-            _declare(command, declared)
-        elif command[0] == "assert" and len(command) == 2:
-            assertions.append(_formula(command[1], declared))
-        else:
-            raise _unsupported(command[0])
+    for line, command in _commands(data):
+        try:
+            _run(command, declared, assertions)
+        except Declined as trouble:
+            trouble.where = f"line {line}"
+            raise
     for letter, indices in declared.items():
         if indices != set(range(len(indices))) or not indices:
             raise Declined("vnnlib-name", f"the variables {letter}_0, {letter}_1, ... have a gap or are missing",
@@ -62,14 +59,32 @@ def _power_cost(match: re.Match[bytes]) -> int:
     return 10 * (int(match.group(1)) // 19) ** 2
 
 
-def _commands(data: bytes) -> list[Tree]:
+def _run(command: Tree, declared: dict[str, set[int]], assertions: list[Node]) -> None:
+    """Take one command into the declarations or the assertions."""
+    if not isinstance(command, list) or not command or not isinstance(command[0], str):
+        raise _syntax(f"expected a command, found {_shown(command)}")
+    if command[0] == "declare-const" and len(command) == 3:
+        _declare(command, declared)
+    elif command[0] == "assert" and len(command) == 2:
+        assertions.append(_formula(command[1], declared))
+    else:
+        raise _unsupported(command[0])
+
+
+def _commands(data: bytes) -> list[tuple[int, Tree]]:
+    """Return the top-level trees with the lines on which they start."""
     try:
         text = _COMMENT.sub(b"", data).decode("ascii")
     except UnicodeDecodeError:
         raise _syntax("a character outside ASCII that is not in a comment") from None
     stack: list[list[Tree]] = [[]]
+    lines: list[int] = []
+    line, seen = 1, 0
     for match in _TOKEN.finditer(text):
         token = match.group()
+        if len(stack) == 1:
+            line, seen = line + text.count("\n", seen, match.start()), match.start()
+            lines += [line] if token != ")" else []
         if token == "(":
             stack.append([])
             if len(stack) > _MOST_DEPTH + 1:
@@ -82,8 +97,8 @@ def _commands(data: bytes) -> list[Tree]:
         else:
             stack[-1].append(token)
     if len(stack) != 1:
-        raise _syntax("a parenthesis is not closed: the file may be cut off")
-    return stack[0]
+        raise _syntax(f"the parenthesis opened on line {line} is not closed: the file may be cut off")
+    return list(zip(lines, stack[0], strict=True))
 
 
 def _declare(command: list[Tree], declared: dict[str, set[int]]) -> None:
@@ -177,7 +192,7 @@ def _syntax(what: str) -> Declined:
 def _unsupported(word: str) -> Declined:
     if word in _STRICT or word in _REFUSED:
         return Declined("vnnlib-operator", f"{word!r} is not supported in VNN-LIB 1.0 files", fix="write the property with and, or, <=, >=")
-    return _syntax(f"unknown word {_shown(word)}")
+    return _syntax(f"unknown word {_shown(word)}: declare-const, assert, and, or, <=, >=, +, -, * are known")
 
 
 def _shown(tree: Tree) -> str:

@@ -123,7 +123,7 @@ def test_roles_and_kinds_that_do_not_fit(folder: Path) -> None:
     assert "region" in said
     refused(folder, 2, "setting-value", "prove", "region", "ramp.onnx", "ramp.vnnlib", "--time-limit", "soon")
     refused(folder, 3, "feature-unsupported", "prove", "region", "ramp.onnx", "ramp.vnnlib", "--set", "semantics=exec32")
-    refused(folder, 2, "setting-value", "verify", "missing.cert", "--allow", "wishful")
+    refused(folder, 2, "assumption-unknown", "verify", "missing.cert", "--allow", "wishful")
 
 
 def test_outputs_that_can_not_be_written(folder: Path) -> None:

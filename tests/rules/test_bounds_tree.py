@@ -6,17 +6,17 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import oracle
 import pytest
-from kinds import common, region
-from kinds.region_vectors import RAMP, specimen
-from toolkit import model
 
+import oracle
 from certify.claims import region as claim
 from certify.errors import Rejected
 from certify.limits import Limits
 from certify.rules import bounds_tree
 from certify.rules.unsafe_set import UnsafeSet
+from kinds import common, region
+from kinds.region_vectors import RAMP, specimen
+from toolkit import model
 
 
 def _unsafe(made: region.Instance) -> UnsafeSet:
@@ -96,7 +96,8 @@ def test_large_trees_are_checked_in_batches_like_small_ones() -> None:
     figures = bounds_tree.check(unsafe.network, unsafe.parts, arrays, Limits())
     assert figures.leaves == count + 1
     assert Fraction(figures.smallest_margin) <= Fraction(1, 2) - Fraction(3, 8)
-    late = dict(arrays, tree=np.array([item for k in range(3) for item in (0, -1 - k)] + [-4], "<i4"), split_at=thresholds[:3], recompute=recompute[:7])
+    late = dict(arrays, tree=np.array([item for k in range(3) for item in (0, -1 - k)] + [-4], "<i4"), split_at=thresholds[:3],
+                recompute=recompute[:7])
     with pytest.raises(Rejected) as caught:
         bounds_tree.check(unsafe.network, unsafe.parts, late, Limits())
     assert caught.value.code == "leaf-uncovered" and caught.value.where == "leaf 3"
@@ -110,7 +111,8 @@ def test_every_part_has_its_own_tree() -> None:
     assert bounds_tree.check(unsafe.network, unsafe.parts, {"tree": np.array([-1, -2, -3], "<i4")}, Limits()).leaves == 3
     for wrong in range(3):  # a part that is violated is found wherever it stands
         parts = list(unsafe.parts)
-        parts[wrong] = claim.problem(made.given, {"model": model(RAMP), "property": specimen("(assert (>= Y_0 0.3))").files["property"][1]}, Limits()).parts[0]
+        parts[wrong] = claim.problem(made.given, {"model": model(RAMP), "property": specimen("(assert (>= Y_0 0.3))").files["property"][1]},
+                                     Limits()).parts[0]
         with pytest.raises(Rejected) as caught:
             bounds_tree.check(unsafe.network, parts, {"tree": np.array([-1, -2, -3], "<i4")}, Limits())
         assert caught.value.code == "leaf-uncovered" and caught.value.where == f"leaf {wrong}"

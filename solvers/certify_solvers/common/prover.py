@@ -103,6 +103,9 @@ class Prover(Protocol):
     def options(self, kind: str) -> Mapping[str, str]:
         """Return the prover options of a kind with their default texts."""
 
+    def help(self, kind: str) -> Mapping[str, str]:
+        """Return one line of meaning for every setting of a kind."""
+
     def complete(self, kind: str, given: Mapping[str, Any], files: Files, limits: Limits) -> Mapping[str, Any]:
         """Return `given` with its `auto` fields filled in."""
 

@@ -30,6 +30,22 @@ _DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "robust": {"label": "auto", "norm": "linf", "radius_unit": "raw", "clip": "null", "scale": "1", "subtract": "0", "divide": "1",
                "semantics": "real"},
 }
+_HELP: Mapping[str, str] = {
+    "format": "the language of the property file (this version: vnnlib-1)",
+    "semantics": "which function the network is: real numbers (this version: real)",
+    "row": "the point: a row of the points file, from 0",
+    "label": "the class that must win; auto: the labels file's, else the network's own answer at the point",
+    "norm": "how distance is measured: linf is the largest change of any input (this version: linf)",
+    "radius": "how far inputs may be from the point",
+    "radius_unit": "raw: the radius is in the units of the points file; scaled: it is in those after `scale`",
+    "clip": "lowest and highest value that an input can have, after `scale`, such as [0,1]",
+    "scale": "what the points are multiplied with, such as 1/255",
+    "subtract": "what the network's preprocessing subtracts, after `clip`: one number, or one a channel",
+    "divide": "what it divides by, after `subtract`",
+    "holds": "the answer that is wanted: true (a proof), false (a counterexample)",
+    "restarts": "how many starting points the search for a counterexample takes, from 1 to 100000",
+}
+_HARDER = "try a smaller radius or region, more --set restarts=..., or another --seed"
 _MARGIN = 1e-9  # below this, rounding may hide the margin from the checker on another machine
 
 
@@ -47,6 +63,10 @@ class Crown:
     def options(self, kind: str) -> Mapping[str, str]:
         """Return the prover options with their defaults."""
         return {"restarts": "100"}
+
+    def help(self, kind: str) -> Mapping[str, str]:
+        """Return one line of meaning for every setting."""
+        return _HELP
 
     def complete(self, kind: str, given: Mapping[str, Any], files: Files, limits: Limits) -> Mapping[str, Any]:
         """Return `given` with the label filled in: the labels file's, else the network's own answer at the point."""
@@ -66,6 +86,7 @@ class Crown:
     def prove(self, problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         """Return the outcome for one `region` or `robust` problem."""
         kind = region if problem.kind == "region" else robust
+        restarts = _restarts(problem.options["restarts"])
         progress("reading", {})
         unsafe = kind.problem(problem.given, problem.files, problem.limits.fresh())
         progress("bounding", {"parts": len(unsafe.parts)})
@@ -76,22 +97,46 @@ class Crown:
                 return Unknown("no unsafe point exists, but no point was found that shows that the region has inputs at all")
             return _answer(draft, problem, True, (f"smallest margin {worst:.4g}",))
         progress("attacking", {"parts": len(unsafe.parts)})
-        hit = attack.search(unsafe, starts, effort, problem.limits, _restarts(problem.options["restarts"]))
-        if hit is not None:
-            draft = Draft(problem.kind, 1, problem.given, {"holds": False}, ("real-arithmetic",), WITNESS.kind, WITNESS.version,
-                          {"point": unsafe.claim_point(hit.x)})
-            model = problem.files["model"]
-            remarks = ["a counterexample was found and evaluated exactly"]
-            if not hit.float32:
-                remarks.append("no float32 number of the region was a counterexample: the point is rational")
-            remarks.append(float32.remark(unsafe, model if isinstance(model, bytes) else b"", hit.x))
-            return _answer(draft, problem, False, tuple(remarks))
-        return Unknown(f"CROWN leaves a bound of {worst:.4g} (a proof needs one above 0), and no counterexample was found")
+        centre = _centre(problem, unsafe)
+        if centre is not None:
+            starts[0] = np.vstack([np.array([[float(v) for v in centre]]), starts.get(0, np.zeros((0, unsafe.network.inputs)))])
+        hit = attack.search(unsafe, starts, effort, problem.limits, restarts)
+        if hit is None:
+            late = "the time limit was reached, " if effort.left() <= 0 else ""
+            found = f"CROWN's smallest bound is {worst:.4g} and must be above 0" if np.isfinite(worst) else "no bound was found"
+            return Unknown(f"{late}{found}; no counterexample was found: {_HARDER}")
+        says, point = {"holds": False}, {"point": unsafe.claim_point(hit.x)}
+        draft = Draft(problem.kind, 1, problem.given, says, ("real-arithmetic",), WITNESS.kind, WITNESS.version, point)
+        model = problem.files["model"]
+        remarks = [f"a counterexample was found and evaluated exactly: outputs {_shown(hit.y)}"]
+        if problem.kind == "robust":
+            label = problem.given["label"]
+            best = max(range(len(hit.y)), key=lambda k: (hit.y[k], k != label))
+            where = "at the point itself" if hit.x == centre else "there"
+            remarks.append(f"{where} class {best} has {float(hit.y[best]):.6g}, class {label} has {float(hit.y[label]):.6g}")
+        if not hit.float32:
+            remarks.append("no float32 number of the region was a counterexample: the point is rational")
+        remarks.append(float32.remark(unsafe, model if isinstance(model, bytes) else b"", hit.x))
+        return _answer(draft, problem, False, tuple(remarks))
+
+
+def _centre(problem: Problem, unsafe: UnsafeSet) -> tuple[Fraction, ...] | None:
+    """Return what the network gets at the point of a `robust` claim: a wrong label shows there already."""
+    points = problem.files.get("points")
+    if problem.kind != "robust" or not isinstance(points, bytes):
+        return None
+    return unsafe.network_input(robust.centre(problem.given, points, unsafe.network, problem.limits.fresh()))
+
+
+def _shown(values: tuple[Fraction, ...], most: int = 10) -> str:
+    texts = [f"{float(v):.4g}" for v in values[:most]]
+    return f"[{', '.join(texts)}{', ...' if len(values) > most else ''}]"
 
 
 def _restarts(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
-        raise UsageError("setting-value", f"--set restarts={text}: not a positive integer", fix="give the number of starting points, such as 100")
+    if not re.fullmatch(r"[1-9][0-9]{0,4}|100000", text):
+        raise UsageError("setting-value", f"--set restarts={text}: not an integer from 1 to 100000",
+                         fix="give the number of starting points, such as 100")
     return int(text)
 
 
