@@ -164,11 +164,14 @@ def read_tensor(message: Message, where: str) -> Array:
     if kind == _FLOAT and not np.isfinite(array).all():
         raise Declined("onnx-tensor", "it holds a NaN or an infinity", where=where,
                        fix="repair the weights: no property of such a network can be proved")
-    return array.reshape(shape)
+    try:
+        return array.reshape(shape)
+    except ValueError:  # an empty tensor with dimensions that numpy can't hold
+        raise Declined("onnx-tensor", f"the shape {list(shape)} is too large", where=where, fix=_FIX) from None
 
 
 def _shape(info: Message, where: str, free: bool) -> tuple[int, ...] | None:
-    """Return a declared shape, or None where none is declared; an unknown leading dimension becomes 1, any other is refused if `free`."""
+    """Return a declared shape, or None where none is fully declared; of a `free` input, an unknown leading dimension becomes 1."""
     tensor = info.get("type", {}).get("tensor_type")
     if tensor is None or "shape" not in tensor:
         return None
@@ -177,14 +180,15 @@ def _shape(info: Message, where: str, free: bool) -> tuple[int, ...] | None:
     dims = tensor["shape"]["dim"]
     shape: list[int] = []
     for index, dim in enumerate(dims):
-        size = dim.get("dim_value", 0)
-        if "dim_value" not in dim or size <= 0:
-            if index != 0 or len(dims) == 1 or size < 0:
-                if not free:
-                    return None
+        if "dim_value" not in dim:
+            if not free:
+                return None
+            if index != 0 or len(dims) == 1:
                 raise Declined("onnx-graph", f"dimension {index} of the input is unknown: only a leading batch dimension may be", where=where,
                                fix="export the model with fixed input sizes")
-            size = 1
+        size = dim.get("dim_value", 1)
+        if size <= 0:
+            raise Declined("onnx-graph", f"dimension {index} has the size {size}", where=where, fix="export the model with fixed input sizes")
         shape.append(size)
     if len(shape) > _MOST_RANK or prod(shape) > _MOST_ELEMENTS:
         raise Declined("onnx-graph", f"the shape {shape[:8]} is too large or of rank above {_MOST_RANK}", where=where, fix=_FIX)

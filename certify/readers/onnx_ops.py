@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -18,7 +19,7 @@ import numpy as np
 from certify.errors import Declined
 from certify.limits import Limits
 from certify.readers.network import Array, Dense, Layer, Network, Relu, Scale
-from certify.readers.onnx_graph import Graph, Node, read_graph
+from certify.readers.onnx_graph import OPSETS, Graph, Node, read_graph
 
 Constant = np.ndarray[Any, Any]
 
@@ -62,11 +63,11 @@ def read_network(data: bytes, limits: Limits | None = None) -> Network:
     live = _live(graph)
     for node in graph.nodes:
         if node.outputs and node.outputs[0] in live:
-            outputs, attributes = _OPERATORS[node.operator]
-            unknown = set(node.attributes) - set(attributes)
-            if unknown:
-                raise _trouble(node, "onnx-attribute", f"unknown attribute {sorted(unknown)[0]!r}")
-            values[node.outputs[0]] = outputs(builder, node)
+            handler, attributes = _OPERATORS[node.operator]
+            for name in node.attributes:
+                if graph.opset not in attributes.get(name, ()):
+                    raise _trouble(node, "onnx-attribute", f"unknown attribute {name!r} for operator set {graph.opset}")
+            values[node.outputs[0]] = handler(builder, node)
     result = values.get(graph.output)
     if not isinstance(result, Computed):  # a constant, or an output of a node that is not supported
         raise Declined("onnx-graph", "the output does not depend on the input", where=graph.output, fix="check that the right file was exported")
@@ -76,7 +77,9 @@ def read_network(data: bytes, limits: Limits | None = None) -> Network:
     if graph.output_shape is not None and prod(graph.output_shape) != prod(result.shape):
         raise Declined("onnx-graph", f"the output declares the shape {list(graph.output_shape)} and has {list(result.shape)}", where=graph.output,
                        fix="export the model again with a current exporter")
-    notes = [f"{len(graph.inputs_with_values)} initialisers are also graph inputs: their stored values are used"] if graph.inputs_with_values else []
+    idle = sum(not any(name in live for name in node.outputs) for node in graph.nodes)
+    notes = [f"{idle} nodes don't lead to the output"] if idle else []
+    notes += [f"{len(graph.inputs_with_values)} initialisers are also graph inputs: their stored values are used"] if graph.inputs_with_values else []
     return Network(graph.input_shape, prod(graph.input_shape), tuple(builder.layers), tuple(notes))
 
 
@@ -200,11 +203,10 @@ def _add(builder: _Builder, node: Node) -> Value:
     if not isinstance(source, Computed) or isinstance(other, Computed):
         raise _trouble(node, "onnx-operator", "a sum of two computed or of two constant tensors is not supported", "export a multilayer perceptron")
     constant = _float(node, other, "the other side")
-    try:
+    shape: tuple[int, ...] | None = None
+    with suppress(ValueError):
         shape = np.broadcast_shapes(source.shape, constant.shape)
-    except ValueError:
-        shape = ()
-    if prod(shape) != prod(source.shape) or not shape:
+    if shape is None or prod(shape) != prod(source.shape):
         raise _trouble(node, "onnx-graph", f"{list(constant.shape)} does not broadcast to {list(source.shape)}")
     bias = np.array(np.broadcast_to(constant, shape)).reshape(-1)
     sign = -1 if node.operator == "Sub" and source is right else 1
@@ -265,11 +267,14 @@ def _reshape(builder: _Builder, node: Node) -> Value:
 
 
 def _axes(builder: _Builder, node: Node) -> list[int] | None:
-    if "axes" in node.attributes and len(node.inputs) > 1:
-        raise _trouble(node, "onnx-attribute", "axes are given twice")
-    axes: list[int] | None = _attribute(node, "axes", "ints", None)
+    """Return the axes: an attribute before operator set 13, an input from then on; an empty list, read in two ways by others, is refused."""
+    if builder.graph.opset < 13 and len(node.inputs) > 1:
+        raise _trouble(node, "onnx-attribute", f"axes are an attribute in operator set {builder.graph.opset}")
     given = _input(builder, node, 1)
-    return axes if given is None else _integers(node, given, "axes")
+    axes: list[int] | None = _attribute(node, "axes", "ints", None) if given is None else _integers(node, given, "axes")
+    if axes == []:
+        raise _trouble(node, "onnx-attribute", "the list of axes is empty")
+    return axes
 
 
 def _squeeze(builder: _Builder, node: Node) -> Value:
@@ -284,7 +289,9 @@ def _squeeze(builder: _Builder, node: Node) -> Value:
 
 def _unsqueeze(builder: _Builder, node: Node) -> Value:
     value = _data(builder, node, 2)
-    axes = _axes(builder, node) or []
+    axes = _axes(builder, node)
+    if axes is None:
+        raise _trouble(node, "onnx-attribute", "axes are missing")
     rank = len(value.shape) + len(axes)
     new = {_axis(node, axis, rank) for axis in axes}
     if len(new) != len(axes) or rank > 6:
@@ -298,7 +305,7 @@ def _identity(builder: _Builder, node: Node) -> Value:
 
 
 def _dropout(builder: _Builder, node: Node) -> Value:
-    value = _data(builder, node, 3)
+    value = _data(builder, node, 3 if builder.graph.opset >= 12 else 1)
     training = _input(builder, node, 2)
     if training is not None and not (isinstance(training, np.ndarray) and training.size == 1 and not training.any()):
         raise _trouble(node, "onnx-training", "Dropout in training mode is random", "export the model in evaluation mode")
@@ -320,17 +327,19 @@ def _constant(builder: _Builder, node: Node) -> Value:
 
 
 _Handler = Callable[[_Builder, Node], Value]
-_OPERATORS: Mapping[str, tuple[_Handler, tuple[str, ...]]] = {
-    "Add": (_add, ()),
-    "Constant": (_constant, ("value", "value_float", "value_floats", "value_int", "value_ints")),
-    "Dropout": (_dropout, ("ratio", "seed")),
-    "Flatten": (_flatten, ("axis",)),
-    "Gemm": (_gemm, ("alpha", "beta", "transA", "transB")),
-    "Identity": (_identity, ()),
-    "MatMul": (_matmul, ()),
-    "Relu": (_relu, ()),
-    "Reshape": (_reshape, ("allowzero",)),
-    "Squeeze": (_squeeze, ("axes",)),
-    "Sub": (_add, ()),
-    "Unsqueeze": (_unsqueeze, ("axes",)),
+_EVER = range(OPSETS.start, OPSETS.stop)
+_SINCE_12, _SINCE_14, _UNTIL_11, _UNTIL_12 = _EVER[5:], _EVER[7:], _EVER[:5], _EVER[:6]
+_OPERATORS: Mapping[str, tuple[_Handler, Mapping[str, range]]] = {
+    "Add": (_add, {}),
+    "Constant": (_constant, {"value": _EVER, "value_float": _SINCE_12, "value_floats": _SINCE_12, "value_int": _SINCE_12, "value_ints": _SINCE_12}),
+    "Dropout": (_dropout, {"ratio": _UNTIL_11, "seed": _SINCE_12}),
+    "Flatten": (_flatten, {"axis": _EVER}),
+    "Gemm": (_gemm, {"alpha": _EVER, "beta": _EVER, "transA": _EVER, "transB": _EVER}),
+    "Identity": (_identity, {}),
+    "MatMul": (_matmul, {}),
+    "Relu": (_relu, {}),
+    "Reshape": (_reshape, {"allowzero": _SINCE_14}),
+    "Squeeze": (_squeeze, {"axes": _UNTIL_12}),
+    "Sub": (_add, {}),
+    "Unsqueeze": (_unsqueeze, {"axes": _UNTIL_12}),
 }

@@ -21,7 +21,7 @@ Message = dict[str, Any]
 @dataclass(frozen=True)
 class _Field:
     name: str
-    type: str  # int, float, double, text, bytes, skip (understood and not needed), refuse, or the name of a message
+    type: str  # int, float, text, bytes, skip or skip-int (understood and not needed), refuse, or the name of a message
     many: bool = False
 
 
@@ -36,7 +36,7 @@ def _refuse(name: str) -> _Field:
 _MESSAGES: dict[str, dict[int, _Field]] = {
     "Model": {
         1: _Field("ir_version", "int"), 2: _skip("producer_name"), 3: _skip("producer_version"), 4: _skip("domain"),
-        5: _skip("model_version"), 6: _skip("doc_string"), 7: _Field("graph", "Graph"), 8: _Field("opset_import", "OperatorSet", True),
+        5: _Field("model_version", "skip-int"), 6: _skip("doc_string"), 7: _Field("graph", "Graph"), 8: _Field("opset_import", "OperatorSet", True),
         14: _skip("metadata_props", True), 20: _refuse("training_info"), 25: _refuse("functions"), 26: _refuse("configuration"),
     },
     "OperatorSet": {1: _Field("domain", "text"), 2: _Field("version", "int")},
@@ -69,7 +69,7 @@ _MESSAGES: dict[str, dict[int, _Field]] = {
     "Shape": {1: _Field("dim", "Dimension", True)},
     "Dimension": {1: _Field("dim_value", "int"), 2: _Field("dim_param", "text"), 3: _skip("denotation")},
 }
-_WIRE = {"int": 0, "float": 5, "double": 1}
+_WIRE = {"int": 0, "skip-int": 0, "float": 5}
 _FIX = "export the model again with a current exporter, or check that the file arrived whole"
 
 
@@ -100,8 +100,9 @@ def _decode(kind: str, data: memoryview, where: str) -> Message:
             if number in seen:
                 raise Declined("onnx-duplicate-field", f"the field {field.name} occurs twice", where=where, fix=_FIX)
             seen.add(number)
-        if field.type != "skip":
-            _store(message, field, wire, value, inside)
+        _store(message, field, wire, value, inside)
+    if kind == "Dimension" and len(message) > 1:  # one of the two, says the format; protobuf would keep the last
+        raise Declined("onnx-duplicate-field", "a dimension has a size and a name", where=where, fix=_FIX)
     return message
 
 
@@ -111,6 +112,8 @@ def _store(message: Message, field: _Field, wire: int, value: Any, where: str) -
         return
     if wire != _WIRE.get(field.type, 2):
         raise Declined("onnx-wire", "the field has the wrong wire type", where=where, fix=_FIX)
+    if field.type.startswith("skip"):
+        return
     if field.type in _MESSAGES:
         value = _decode(field.type, value, where)
     elif field.type == "int":

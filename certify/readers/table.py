@@ -35,7 +35,7 @@ def read_table(data: bytes, limits: Limits) -> Table:
         lines.pop()
     if not lines:
         raise Declined("table-shape", "the file is empty", fix="give a header row and one row for each point")
-    columns = tuple(name.strip() for name in lines[0].split(","))
+    columns = tuple(name.strip(" \t") for name in lines[0].split(","))
     if all(_NUMBER.fullmatch(name) for name in columns):
         raise Declined("table-header", "the first row holds numbers only, and it should name the columns", where="line 1", fix="add a header row")
     if len(set(columns)) != len(columns) or "" in columns or any(c in name for name in columns for c in '"\ufeff'):
@@ -47,7 +47,7 @@ def read_table(data: bytes, limits: Limits) -> Table:
 
 
 def _row(line: str, number: int, width: int) -> tuple[Fraction, ...]:
-    cells = [cell.strip() for cell in line.split(",")]
+    cells = [cell.strip(" \t") for cell in line.split(",")]
     if len(cells) != width:
         raise Declined("table-shape", f"{len(cells)} cells, the header has {width}", where=f"line {number}",
                        fix="give every row one cell for each column")
