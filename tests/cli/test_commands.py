@@ -49,7 +49,8 @@ def test_prove_verify_and_show_a_region(folder: Path) -> None:
     assert done.returncode == 3 and "assumption-not-allowed" in done.stdout
     for words, wanted in ((["out.cert"], "kind      region v1"), (["out.cert", "--claim"], "No input of the region"),
                           (["out.cert", "--tree"], "leaf 0"),
-                          (["out.cert", "--evidence", "tree"], "-1"), (["ramp.onnx"], "dense 2 -> 3"), (["ramp.vnnlib"], "unsafe where -1 Y_0 +2 <= 0"),
+                          (["out.cert", "--evidence", "tree"], "-1"), (["ramp.onnx"], "dense 2 -> 3"),
+                          (["ramp.vnnlib"], "unsafe where -1 Y_0 +2 <= 0"),
                           (["points.npy"], "|u1 of shape [3, 2]"), (["points.csv"], "3 rows of a, b")):
         done = run(folder, "show", *words)
         assert done.returncode == 0 and wanted in done.stdout
