@@ -25,6 +25,7 @@ _MOST_ELEMENTS = 1 << 28
 _MOST_RANK = 6
 _FLOAT, _INT32, _INT64, _BOOL = 1, 6, 7, 9
 _DTYPES = {_FLOAT: "<f4", _INT32: "<i4", _INT64: "<i8", _BOOL: "|u1"}
+_ELEMENT_TYPES = {dtype: kind for kind, dtype in _DTYPES.items()}
 _TYPE_NAMES = {10: "float16", 11: "double", 8: "string", 16: "bfloat16", 2: "uint8", 3: "int8"}
 _ATTRIBUTES = {1: "f", 2: "i", 3: "s", 4: "t", 6: "floats", 7: "ints", 8: "strings"}
 _EMPTY: Mapping[str, Any] = {"f": 0.0, "i": 0, "s": b"", "floats": [], "ints": [], "strings": []}
@@ -75,6 +76,8 @@ def read_graph(data: bytes) -> Graph:
     if len(set(names)) != len(names) or "" in names:
         raise Declined("onnx-name", "a graph input name is empty or written twice", where="Graph.input", fix=_FIX)
     for name, info in inputs:
+        if name in tensors and _element_type(info) not in (0, _ELEMENT_TYPES[tensors[name].dtype.str]):
+            raise Declined("onnx-tensor", "the graph input declares another element type than its initialiser has", where=name, fix=_FIX)
         if name in tensors and (shape := _shape(info, name, False)) is not None and shape != tensors[name].shape:
             raise Declined("onnx-tensor", "the graph input declares another shape than its initialiser has", where=name, fix=_FIX)
     free = [(name, info) for name, info in inputs if name not in tensors]
@@ -86,6 +89,8 @@ def read_graph(data: bytes) -> Graph:
     if shape is None:
         raise Declined("onnx-graph", "the input's shape is not declared", where=name, fix=_FIX)
     output = graph["output"][0]
+    if _element_type(output) not in (0, _FLOAT):
+        raise Declined("onnx-graph", "the network's output is not float32", where=output.get("name", ""), fix="export the model in float32")
     nodes = tuple(_node(message, index) for index, message in enumerate(graph["node"]))
     result = Graph(_opset(model), nodes, tensors, name, shape, output.get("name", ""), _shape(output, output.get("name", ""), False),
                    tuple(n for n in names if n in tensors))
@@ -170,6 +175,12 @@ def read_tensor(message: Message, where: str) -> Array:
         raise Declined("onnx-tensor", f"the shape {list(shape)} is too large", where=where, fix=_FIX) from None
 
 
+def _element_type(info: Message) -> int:
+    """Return a declared element type, 0 where none is declared."""
+    found: int = info.get("type", {}).get("tensor_type", {}).get("elem_type", 0)
+    return found
+
+
 def _shape(info: Message, where: str, free: bool) -> tuple[int, ...] | None:
     """Return a declared shape, or None where none is fully declared; of a `free` input, an unknown leading dimension becomes 1."""
     tensor = info.get("type", {}).get("tensor_type")
@@ -187,7 +198,9 @@ def _shape(info: Message, where: str, free: bool) -> tuple[int, ...] | None:
                 raise Declined("onnx-graph", f"dimension {index} of the input is unknown: only a leading batch dimension may be", where=where,
                                fix="export the model with fixed input sizes")
         size = dim.get("dim_value", 1)
-        if size <= 0:
+        if size < 0 and not free:
+            return None
+        if size <= 0 and free:
             raise Declined("onnx-graph", f"dimension {index} has the size {size}", where=where, fix="export the model with fixed input sizes")
         shape.append(size)
     if len(shape) > _MOST_RANK or prod(shape) > _MOST_ELEMENTS:

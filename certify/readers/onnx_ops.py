@@ -41,6 +41,21 @@ class _Builder:
     values: dict[str, Value]
     layers: list[Layer]
     uses: Counter[str]
+    limits: Limits
+    readers: Counter[int]  # how many nodes read the value after that many layers, under any name
+    elements: int = 0
+
+    def put(self, name: str, value: Value) -> None:
+        """Note the value of a name."""
+        self.values[name] = value
+        if isinstance(value, Computed):
+            self.readers[value.depth] += self.uses[name]
+
+    def charge(self, elements: int) -> None:
+        """Charge constants of a layer before they are made."""
+        self.elements += elements
+        self.limits.within(32 * self.elements, "memory", "memory for the network's constants in bytes")
+        self.limits.spend(10 * elements, "making the network's constants")
 
 
 def read_network(data: bytes, limits: Limits | None = None) -> Network:
@@ -58,8 +73,9 @@ def read_network(data: bytes, limits: Limits | None = None) -> Network:
                        fix="export the model with batch size 1")
     uses = Counter(name for node in graph.nodes for name in node.inputs)
     uses[graph.output] += 1
-    values: dict[str, Value] = {graph.input: Computed(graph.input_shape, 0), **graph.tensors}
-    builder = _Builder(graph, values, [], uses)
+    values: dict[str, Value] = {**graph.tensors}
+    builder = _Builder(graph, values, [], uses, limits, Counter())
+    builder.put(graph.input, Computed(graph.input_shape, 0))
     live = _live(graph)
     for node in graph.nodes:
         if node.outputs and node.outputs[0] in live:
@@ -67,7 +83,7 @@ def read_network(data: bytes, limits: Limits | None = None) -> Network:
             for name in node.attributes:
                 if graph.opset not in attributes.get(name, ()):
                     raise _trouble(node, "onnx-attribute", f"unknown attribute {name!r} for operator set {graph.opset}")
-            values[node.outputs[0]] = handler(builder, node)
+            builder.put(node.outputs[0], handler(builder, node))
     result = values.get(graph.output)
     if not isinstance(result, Computed):  # a constant, or an output of a node that is not supported
         raise Declined("onnx-graph", "the output does not depend on the input", where=graph.output, fix="check that the right file was exported")
@@ -135,7 +151,7 @@ def _float(node: Node, value: Value | None, what: str) -> Array:
 
 
 def _integers(node: Node, value: Value | None, what: str) -> list[int]:
-    if not isinstance(value, np.ndarray) or value.dtype != np.dtype("<i8") or value.ndim > 1:
+    if not isinstance(value, np.ndarray) or value.dtype != np.dtype("<i8") or value.ndim != 1:
         raise _trouble(node, "onnx-graph", f"{what} must be a constant list of int64")
     return [int(number) for number in value.reshape(-1)]
 
@@ -158,6 +174,9 @@ def _gemm(builder: _Builder, node: Node) -> Value:
     weight = constant if _flag(node, "transB") else constant.T
     if rows != 1 or weight.shape[1] != inner:
         raise _trouble(node, "onnx-graph", f"A is {rows} x {inner}, B {weight.shape[1]} x {weight.shape[0]}: one row that fits is supported")
+    if len(node.inputs) < 3 and builder.graph.opset < 11:
+        raise _trouble(node, "onnx-attribute", f"C is missing, which it may not be in operator set {builder.graph.opset}")
+    builder.charge(weight.size)
     alpha, beta = (float(np.float32(_attribute(node, name, "f", 1.0))) for name in ("alpha", "beta"))
     outputs = weight.shape[0]
     offset = _input(builder, node, 2)
@@ -181,6 +200,7 @@ def _matmul(builder: _Builder, node: Node) -> Value:
         inner, others = left.shape[-1] if left.shape else 0, left.shape[:-1]
         if not left.shape or weight.ndim not in (1, 2) or weight.shape[0] != inner or prod(others) != 1:
             raise _trouble(node, "onnx-graph", f"{list(left.shape)} times {list(weight.shape)}: one row times a matrix that fits is supported")
+        builder.charge(weight.size)
         return _append(builder, node, left, _bare(weight.reshape(inner, -1).T), others + weight.shape[1:])
     if not isinstance(right, Computed):
         raise _trouble(node, "onnx-attribute", "an input is missing")
@@ -188,6 +208,7 @@ def _matmul(builder: _Builder, node: Node) -> Value:
     inner_axis = 0 if len(shape) == 1 else len(shape) - 2
     if weight.ndim not in (1, 2) or not shape or weight.shape[-1] != shape[inner_axis] or prod(shape) != shape[inner_axis]:
         raise _trouble(node, "onnx-graph", f"{list(weight.shape)} times {list(shape)}: a matrix times one column that fits is supported")
+    builder.charge(weight.size)
     return _append(builder, node, right, _bare(weight.reshape(-1, weight.shape[-1])),
                    shape[:inner_axis] + weight.shape[:-1] + shape[inner_axis + 1 :])
 
@@ -208,13 +229,13 @@ def _add(builder: _Builder, node: Node) -> Value:
         shape = np.broadcast_shapes(source.shape, constant.shape)
     if shape is None or prod(shape) != prod(source.shape):
         raise _trouble(node, "onnx-graph", f"{list(constant.shape)} does not broadcast to {list(source.shape)}")
+    builder.charge(prod(shape))
     bias = np.array(np.broadcast_to(constant, shape)).reshape(-1)
     sign = -1 if node.operator == "Sub" and source is right else 1
     bias = -bias if node.operator == "Sub" and source is left else bias
     last = builder.layers[source.depth - 1] if source.depth else None
-    # The product's other readers, under any name, must see it without this bias.
-    readers = sum(builder.uses[name] for name, value in builder.values.items() if isinstance(value, Computed) and value.depth == source.depth)
-    if sign == 1 and isinstance(last, Dense) and not last.bias.any() and readers == 1 and source.depth == len(builder.layers):
+    if sign == 1 and isinstance(last, Dense) and not last.bias.any() and builder.readers[source.depth] == 1 and source.depth == len(builder.layers):
+        # Its only reader, under any name, is this node, so nobody needs the product without the bias.
         builder.layers[-1] = replace(last, bias=bias + 0.0)
         return Computed(shape, source.depth)
     return _append(builder, node, source, Scale(sign, bias + 0.0), shape)
@@ -249,6 +270,8 @@ def _axis(node: Node, axis: int, rank: int) -> int:
 def _flatten(builder: _Builder, node: Node) -> Value:
     value = _data(builder, node, 1)
     axis = _attribute(node, "axis", "i", 1)
+    if axis < 0 and builder.graph.opset < 11:
+        raise _trouble(node, "onnx-attribute", f"a negative axis in operator set {builder.graph.opset}")
     axis = axis if axis == len(value.shape) else _axis(node, axis, len(value.shape))
     return _reshaped(value, (prod(value.shape[:axis]), prod(value.shape[axis:])))
 

@@ -20,7 +20,6 @@ from certify.readers.formula import Join, Node, Row, Specification
 _TOKEN = re.compile(r"[()]|[^\s();]+")
 _COMMENT = re.compile(rb";[^\n]*")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
-_EXPONENT = re.compile(rb"[eE][+-]?(\d{1,4})")
 _VARIABLE = re.compile(r"([XY])_(0|[1-9][0-9]{0,8})", re.ASCII)
 _MOST_BYTES = 64 << 20
 _MOST_DEPTH = 32
@@ -36,12 +35,12 @@ def read_vnnlib1(data: bytes, limits: Limits) -> Specification:
     """Return the specification in the bytes of a VNN-LIB 1.0 file; raises Declined with a `vnnlib-` code."""
     if len(data) > _MOST_BYTES:
         raise Declined("vnnlib-size", f"{len(data)} bytes, at most {_MOST_BYTES} are read", fix="split the property into several files")
-    limits.spend(100 * len(data) + sum(_power_cost(match) for match in _EXPONENT.finditer(data)), "reading the property")
+    limits.spend(100 * len(data), "reading the property")
     declared: dict[str, set[int]] = {"X": set(), "Y": set()}
     assertions: list[Node] = []
     for line, command in _commands(data):
         try:
-            _run(command, declared, assertions)
+            _run(command, declared, assertions, limits)
         except Declined as trouble:
             trouble.where = f"line {line}"
             raise
@@ -54,19 +53,14 @@ def read_vnnlib1(data: bytes, limits: Limits) -> Specification:
     return Specification(len(declared["X"]), len(declared["Y"]), tuple(assertions))
 
 
-def _power_cost(match: re.Match[bytes]) -> int:
-    """Return the cost of arithmetic with a number of this exponent: quadratic in its length in words."""
-    return 10 * (int(match.group(1)) // 19) ** 2
-
-
-def _run(command: Tree, declared: dict[str, set[int]], assertions: list[Node]) -> None:
+def _run(command: Tree, declared: dict[str, set[int]], assertions: list[Node], limits: Limits) -> None:
     """Take one command into the declarations or the assertions."""
     if not isinstance(command, list) or not command or not isinstance(command[0], str):
         raise _syntax(f"expected a command, found {_shown(command)}")
     if command[0] == "declare-const" and len(command) == 3:
         _declare(command, declared)
     elif command[0] == "assert" and len(command) == 2:
-        assertions.append(_formula(command[1], declared))
+        assertions.append(_formula(command[1], declared, limits))
     else:
         raise _unsupported(command[0])
 
@@ -113,29 +107,29 @@ def _declare(command: list[Tree], declared: dict[str, set[int]]) -> None:
     declared[letter].add(index)
 
 
-def _formula(tree: Tree, declared: dict[str, set[int]]) -> Node:
+def _formula(tree: Tree, declared: dict[str, set[int]], limits: Limits) -> Node:
     if not isinstance(tree, list) or not tree or not isinstance(tree[0], str):
         raise _syntax(f"expected a formula, found {_shown(tree)}")
     word, items = tree[0], tree[1:]
     if word in ("and", "or"):
         if not items:
             raise _syntax(f"an empty ({word})")
-        return Join("and" if word == "and" else "or", tuple(_formula(item, declared) for item in items))
+        return Join("and" if word == "and" else "or", tuple(_formula(item, declared, limits) for item in items))
     if word not in ("<=", ">="):
         raise _unsupported(word)
     if len(items) != 2:
         raise _syntax(f"{word} takes two sides, found {len(items)}")
-    left, right = (_linear(item, declared) for item in (items if word == "<=" else items[::-1]))
-    inputs, outputs, constant = _sum([(left, Fraction(1)), (right, Fraction(-1))])
+    left, right = (_linear(item, declared, limits) for item in (items if word == "<=" else items[::-1]))
+    inputs, outputs, constant = _sum([(left, Fraction(1)), (right, Fraction(-1))], limits)
     return Row(_nonzero(inputs), _nonzero(outputs), constant)
 
 
-def _linear(tree: Tree, declared: dict[str, set[int]]) -> _Linear:
+def _linear(tree: Tree, declared: dict[str, set[int]], limits: Limits) -> _Linear:
     if isinstance(tree, str):
-        return _operand(tree, declared)
+        return _operand(tree, declared, limits)
     if not tree or not isinstance(tree[0], str):
         raise _syntax(f"expected a term, found {_shown(tree)}")
-    word, items = tree[0], [_linear(item, declared) for item in tree[1:]]
+    word, items = tree[0], [_linear(item, declared, limits) for item in tree[1:]]
     if word not in ("+", "-", "*"):
         raise _unsupported(word)
     if not items or (word == "*" and len(items) != 2):
@@ -145,14 +139,14 @@ def _linear(tree: Tree, declared: dict[str, set[int]]) -> _Linear:
         if (left[0] or left[1]) and (right[0] or right[1]):
             raise Declined("vnnlib-nonlinear", "a product of two variables", fix="only linear constraints are supported")
         factor, term = (right[2], left) if left[0] or left[1] else (left[2], right)
-        return _sum([(term, factor)])
+        return _sum([(term, factor)], limits)
     if word == "-" and len(items) == 1:
-        return _sum([(items[0], Fraction(-1))])
+        return _sum([(items[0], Fraction(-1))], limits)
     later = Fraction(-1 if word == "-" else 1)
-    return _sum([(item, later if index else Fraction(1)) for index, item in enumerate(items)])
+    return _sum([(item, later if index else Fraction(1)) for index, item in enumerate(items)], limits)
 
 
-def _operand(token: str, declared: dict[str, set[int]]) -> _Linear:
+def _operand(token: str, declared: dict[str, set[int]], limits: Limits) -> _Linear:
     if match := _VARIABLE.fullmatch(token):
         letter, index = match.group(1), int(match.group(2))
         if index not in declared[letter]:
@@ -165,20 +159,30 @@ def _operand(token: str, declared: dict[str, set[int]]) -> _Linear:
                Declined("vnnlib-name", f"{_shown(token)} is not a variable of this file", fix="variables are X_i and Y_i"))
     if len(token) > 1000:
         raise Declined("vnnlib-number", f"a number of {len(token)} characters, at most 1000 are read", fix="write numbers with fewer digits")
+    exponent = re.search(r"[eE][+-]?(\d+)", token)
+    limits.spend(10 * (int(exponent.group(1)) // 19) ** 2 if exponent else 0, "reading a number of the property")
     return {}, {}, Fraction(token)
 
 
-def _sum(terms: list[tuple[_Linear, Fraction]]) -> _Linear:
+def _sum(terms: list[tuple[_Linear, Fraction]], limits: Limits) -> _Linear:
     """Return the sum of factor * term."""
     inputs: dict[int, Fraction] = {}
     outputs: dict[int, Fraction] = {}
     constant = Fraction(0)
     for (left, right, number), factor in terms:
+        limits.spend(sum(_cost(value, factor) for value in (number, *left.values(), *right.values())), "adding up the terms of the property")
+        limits.spend(_cost(constant, number), "adding up the terms of the property")
         constant += factor * number
         for target, source in ((inputs, left), (outputs, right)):
             for index, value in source.items():
                 target[index] = target.get(index, Fraction(0)) + factor * value
     return inputs, outputs, constant
+
+
+def _cost(left: Fraction, right: Fraction) -> int:
+    """Return the cost of arithmetic with two rationals: quadratic in their length in words."""
+    words = (left.numerator.bit_length() + left.denominator.bit_length() + right.numerator.bit_length() + right.denominator.bit_length()) // 64
+    return 50 + 10 * words * words
 
 
 def _nonzero(terms: dict[int, Fraction]) -> dict[int, Fraction]:

@@ -236,7 +236,7 @@ def table_headers() -> Iterator[Case]:
     yield from {
         "a line feed only": b"\n", "an empty name": b"a,,c\n1,2,3\n", "a name twice": b"a,b,a\n1,2,3\n", "a name twice up to spaces": b"a, a\n1,2\n",
         "numbers only": b"1,2\n3,4\n", "one number": b"1e5\n3\n", "an empty first line": b"\na,b\n1,2\n", "a trailing comma": b"a,b,\n1,2,3\n",
-        "spaces": b"  \n1\n",
+        "spaces": b"  \n1\n", "a byte order mark": b"\xef\xbb\xbfa,b\n1,2\n", "a quoted name": b'"a",b\n1,2\n',
     }.items()
 
 

@@ -157,12 +157,12 @@ def session(data: bytes) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
-def agree(made: ModelProto, rng: np.random.Generator, run: bool = True, point: Sequence[float] | None = None) -> Network:
+def agree(made: ModelProto, rng: np.random.Generator, run: bool = True) -> Network:
     """Assert that certify reads `made` as its definition and, if `run`, as onnxruntime; returns the network."""
     data = made.SerializeToString()
     network = read_network(data)
     definition = Definition(made)
-    values = rng.standard_normal(prod(definition.shape)).astype(np.float32) if point is None else np.array(point, np.float32)
+    values = rng.standard_normal(prod(definition.shape)).astype(np.float32)
     exact_point = [Fraction(float(value)) for value in values]
     expected = definition.output(exact_point)
     assert network.input_shape == definition.shape
@@ -503,6 +503,12 @@ def test_an_initialiser_that_is_an_input_of_unknown_size() -> None:
     made = model([node("Gemm", ["x", "w"], ["y"])], [floats("w", rng.standard_normal((3, 2)))], inputs=[info("x", (1, 3)), info("w", ("K", 2))],
                  outputs=[info("y", (1, 2))])
     assert agree(made, rng).outputs == 2
+
+
+def test_an_empty_initialiser_that_is_an_input() -> None:
+    made = model([node("Relu", ["x"], ["y"])], [floats("roi", [])], inputs=[info("x", (1, 3)), info("roi", (0,))], outputs=[info("y", (1, 3))])
+    onnx.checker.check_model(made, full_check=True)
+    assert agree(made, np.random.default_rng(21)).outputs == 3
 
 
 @pytest.mark.parametrize("ir_version", range(3, 15))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -509,6 +510,34 @@ def test_an_unsupported_operator_is_named_with_its_node_and_the_supported_ones()
     assert "the last one" in caught.value.where
     stage = {"Add", "Constant", "Dropout", "Flatten", "Gemm", "Identity", "MatMul", "Relu", "Reshape", "Squeeze", "Sub", "Unsqueeze"}
     assert set(caught.value.fix.split(": ")[1].split(", ")) == stage
+
+
+def test_large_models_are_declined_before_they_are_read() -> None:
+    data = perceptron().SerializeToString()
+    for limits in (Limits(work=1000), Limits(memory=1000)):
+        with pytest.raises(Declined) as caught:
+            read_within(data, limits)
+        assert caught.value.code == "limit-reached"
+
+
+def chain_of_sums(count: int, size: int) -> bytes:
+    """Return a model that adds one scalar `count` times to an input of `size` elements."""
+    nodes = [node("Add", [f"v{k}" if k else "x", "c"], [f"v{k + 1}"]) for k in range(count)]
+    return encoded(nodes, [floats("c", 1.0)], shape=(1, size), outputs=[info(f"v{count}", None)])
+
+
+def test_small_models_take_little_memory_or_are_declined() -> None:
+    data = chain_of_sums(16, 1 << 18)
+    assert len(data) < 400
+    tracemalloc.start()
+    try:
+        read_within(data, Limits(memory=1 << 23))
+    except Declined as error:
+        assert error.code == "limit-reached"
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 1 << 24
 
 
 def test_deep_nesting_is_refused_at_once() -> None:

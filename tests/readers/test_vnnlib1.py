@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -165,6 +167,15 @@ def test_refused_in_normal_form(code: str, text: str) -> None:
     assert time.process_time() - started < 1
 
 
+def test_the_deepest_nesting() -> None:
+    for depth, formula in ((31, "X_0"), (30, "(+ X_0)")):  # beside the parentheses of assert
+        text = f"(<= {formula} 1)"
+        assert normal(asserted("(and " * (depth - 1) + text + ")" * (depth - 1))).empty == 0
+        with pytest.raises(Declined) as caught:
+            read(asserted("(and " * depth + text + ")" * depth))
+        assert caught.value.code == "vnnlib-size"
+
+
 def test_a_file_of_more_than_64_mebibytes_is_refused() -> None:
     with pytest.raises(Declined) as caught:
         read(b" " * ((64 << 20) + 1))
@@ -200,9 +211,26 @@ def test_the_work_of_long_numbers_is_charged() -> None:
 
     text = asserted(f"(<= (+ {f'(* {power(-9999)} Y_0) (* {power(9999)} Y_0) ' * 2}) 1)")
     assert len(text) < 1500
-    limits, started = Limits(), time.process_time()
-    read_vnnlib1(text.encode(), limits)
-    assert time.process_time() - started < 0.2 + 20e-9 * limits.spent
+    with pytest.raises(Declined) as caught:
+        read_vnnlib1(text.encode(), Limits())
+    assert caught.value.code == "limit-reached"
+
+
+def test_small_files_take_little_memory_or_are_declined() -> None:
+    many = range(250)
+    factor = "(* 1e9999 " * 27 + "1e9999" + ")" * 27
+    text = "".join(f"(declare-const X_{k} Real)" for k in many) + "(declare-const Y_0 Real)"
+    text += f"(assert (<= (* {factor} (+ {' '.join(f'X_{k}' for k in many)})) 1))"
+    assert len(text) < 10_000
+    tracemalloc.start()
+    try:
+        read(text)
+    except CertifyError as error:
+        assert error.code in {"limit-reached", "vnnlib-number", "vnnlib-size"}
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 1 << 24
 
 
 @pytest.mark.parametrize(("token", "value"), (
@@ -239,6 +267,7 @@ def test_comments_and_white_space() -> None:
     plain = read(asserted("(or (<= Y_0 1) (<= Y_1 2))"))
     for text in ("; caf\u00e9 (not closed\n" + asserted("(or (<= Y_0 1) (<= Y_1 2))") + "; no line feed at the end)",
                  asserted("(or(<= Y_0 1)(<= Y_1 2))").replace(" ", "\t").replace("\n", "\r\n"),
+                 asserted("(or (<= Y_0;\n1) (<= Y_1; 1\n2))"),
                  asserted("(or ; (and)\n(<= Y_0 1;2\n)\n(<= Y_1\n\n2))"), asserted("(or(<= Y_0 1)(<=\nY_1 2))").replace("\n", " \n;;\n ")):
         assert read(text) == plain
     assert (plain.inputs, plain.outputs, len(plain.assertions)) == (2, 2, 5)
@@ -349,13 +378,70 @@ def test_the_parts_are_the_formula(seed: int) -> None:
             assert belongs(found, point[:2], point[2:]) == expected
             inside, outside = inside + expected, outside + (not expected)
     assert min(inside, outside) > 100
-    assert joined > 10
+    assert joined > 3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_the_parts_are_the_formula_in_many_files(seed: int) -> None:
     test_the_parts_are_the_formula(seed)
+
+
+PlainRow = tuple[tuple[Fraction, ...], Fraction]  # factors of X_0 X_1 Y_0 Y_1, constant; holds where the sum is <= 0
+
+
+def plain(row: Row) -> PlainRow:
+    """Return a row as a tuple."""
+    zero = Fraction(0)
+    return (*(row.inputs.get(k, zero) for k in range(2)), *(row.outputs.get(k, zero) for k in range(2))), row.constant
+
+
+def expanded(tree: Any) -> list[list[PlainRow]]:
+    """Return the terms of a tree, from the definition of the normal form."""
+    if tree[0] == "or":
+        return [term for item in tree[1] for term in expanded(item)]
+    if tree[0] == "and":
+        return [[row for term in chosen for row in term] for chosen in itertools.product(*map(expanded, tree[1]))]
+    left, right = tree[1:] if tree[0] == "<=" else tree[:0:-1]
+    return [[(tuple(a - b for a, b in zip(left[1], right[1], strict=True)), left[2] - right[2])]]
+
+
+def defined(trees: Sequence[Any]) -> tuple[list[tuple[Any, list[list[PlainRow]]]], int]:
+    """Return boxes with their conjuncts, and the number of empty disjuncts, from the definition of the normal form."""
+    choices = [expanded(tree) for tree in trees]
+    common = [row for terms in choices if len(terms) == 1 for row in terms[0]]
+    found: dict[Any, list[list[PlainRow]]] = {}
+    empty = 0
+    for chosen in itertools.product(*(terms for terms in choices if len(terms) > 1)):
+        rows = common + [row for term in chosen for row in term]
+        box, kept, possible = [[-Fraction(10**9), Fraction(10**9)] for _ in range(2)], [], True
+        for factors, constant in rows:
+            used = [k for k, factor in enumerate(factors) if factor]
+            if used in ([0], [1]):
+                end = -constant / factors[used[0]]
+                side = box[used[0]]
+                side[:] = [side[0], min(side[1], end)] if factors[used[0]] > 0 else [max(side[0], end), side[1]]
+            elif used:
+                kept.append((factors, constant))
+            else:
+                possible = possible and constant <= 0
+        if possible and all(low <= high for low, high in box):
+            found.setdefault(tuple(map(tuple, box)), []).append(kept)
+        else:
+            empty += 1
+    return list(found.items()), empty
+
+
+@pytest.mark.parametrize("seed", range(200, 206))
+def test_the_normal_form_is_the_defined_one(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(60):
+        trees = [*box_tree(rng), *(random_formula(rng) for _ in range(rng.choice((1, 1, 2, 3))))]
+        rng.shuffle(trees)
+        found = normal(NAMES + "".join(f"(assert {written(tree)})\n" for tree in trees))
+        boxes = [tuple(zip(part.lower, part.upper, strict=True)) for part in found.parts]
+        conjuncts = [[[plain(row) for row in rows] for rows in part.conjuncts] for part in found.parts]
+        assert (list(zip(boxes, conjuncts, strict=True)), found.empty) == defined(trees)
 
 
 def rows_of(part: Part) -> list[list[tuple[dict[int, Fraction], dict[int, Fraction], Fraction]]]:
