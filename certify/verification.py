@@ -20,7 +20,7 @@ from certify import assumptions, container, registry
 from certify._version import VERSION
 from certify.certificate import ArraySpec, Certificate, Claim, Evidence, EvidenceSpec, Files, Kind, Role, Subject
 from certify.container import Statement
-from certify.errors import CertifyError, Declined, Rejected, malformed
+from certify.errors import CertifyError, Declined, Rejected, UsageError, malformed
 from certify.limits import Limits
 
 Subjects = Sequence["str | Path"] | Mapping[str, "str | Path | Sequence[str | Path]"]
@@ -149,7 +149,7 @@ def _match(certificate: Certificate, kind: Kind, given: Mapping[str, Sequence[tu
     available: dict[str, bytes] = dict(inputs)
     for role, files in given.items():
         if role and role not in wanted:
-            raise Rejected("subject-mismatch", f"the claim has no role {role!r}", fix=f"its roles are {', '.join(wanted)}")
+            raise UsageError("role-unknown", f"the claim has no role {role!r}", fix=f"its roles are {', '.join(wanted)}")
         for name, data in files:
             digest = hashlib.sha256(data).hexdigest()
             if digest not in (wanted[role] if role else digests.values()):

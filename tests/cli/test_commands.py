@@ -57,6 +57,12 @@ def test_prove_verify_and_show_a_region(folder: Path) -> None:
     assert json.loads(run(folder, "show", "out.cert", "--json").stdout)["claim"]["says"] == {"holds": True}
 
 
+def test_a_mistyped_role_is_a_usage_error(folder: Path) -> None:
+    run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "out.cert")
+    done = run(folder, "verify", "out.cert", "--subject", "modell=ramp.onnx", "--subject", "ramp.vnnlib")
+    assert done.returncode == 2 and "role-unknown" in done.stderr and "its roles are model, property" in done.stderr
+
+
 def test_a_refutation_is_written_beside_the_answer(folder: Path) -> None:
     done = run(folder, "prove", "region", "ramp.onnx", "violated.vnnlib", "-o", "out.cert", "--json")
     told = json.loads(done.stdout)
@@ -92,6 +98,11 @@ def test_robust_with_labels_csv_and_its_own_answer(folder: Path) -> None:
     with pytest.raises(certify.Declined) as caught:
         certify.verify(folder / "out.cert", files[:2])
     assert caught.value.code == "subject-missing"
+    with pytest.raises(TypeError, match="a single string"):
+        certify.verify(folder / "out.cert", files, allow="real-arithmetic")  # type: ignore[arg-type]
+    with pytest.raises(certify.UsageError) as unknown:
+        certify.verify(folder / "out.cert", files, allow={"real-arithmetic", "wishful"})
+    assert unknown.value.code == "assumption-unknown"
     with pytest.raises(certify.Rejected) as wrong:
         certify.verify(folder / "out.cert", {"model": folder / "points.npy", "points": folder / "points.npy"})
     assert wrong.value.code == "subject-mismatch"
@@ -241,3 +252,42 @@ def test_a_reader_that_goes_away_gets_no_verdict(folder: Path) -> None:
     command = f"{sys.executable} -m certify.cli.main verify a.cert --subject ramp.onnx --subject ramp.vnnlib; echo $? >status"
     subprocess.run(["bash", "-c", f"({command}) | true"], cwd=folder, check=True)
     assert (folder / "status").read_text().strip() in ("73", "0")  # 0 where the verdict went out before the reader left
+
+
+def test_show_prints_the_counterexample(folder: Path) -> None:
+    run(folder, "prove", "region", "ramp.onnx", "violated.vnnlib", "-o", "out.cert")
+    point = certify.load(folder / "out-refuted.cert").evidence.items["point"]
+    assert [line.split()[0] for line in run(folder, "show", "out-refuted.cert", "--evidence", "point").stdout.splitlines()] == [str(v) for v in point]
+    assert json.loads(run(folder, "show", "out-refuted.cert", "--json").stdout)["evidence"]["items"]["point"] == [str(v) for v in point]
+    assert "point: " in run(folder, "show", "out-refuted.cert").stdout
+
+
+def test_a_wrong_label_is_told_from_an_attack(folder: Path) -> None:
+    done = run(folder, "prove", "robust", "net.onnx", "points.npy", "--set", "row=1", "--set", "radius=1/100", "--set", "label=0", "-o", "out.cert")
+    assert done.returncode == 5 and "at the point itself class 1 has 2, class 0 has 0" in done.stdout
+
+
+def test_files_in_the_wrong_order_are_named(folder: Path) -> None:
+    done = run(folder, "prove", "region", "ramp.vnnlib", "ramp.onnx")
+    assert done.returncode == 3 and "ramp.vnnlib looks like a VNN-LIB property; usage: certify prove region MODEL PROPERTY" in done.stdout
+    done = run(folder, "prove", "robust", "points.csv", "net.onnx", "--set", "row=0", "--set", "radius=1")
+    assert done.returncode == 3 and "points.csv looks like a text or CSV file" in done.stdout
+
+
+def test_an_older_certificate_that_stays_is_mentioned(folder: Path) -> None:
+    run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "out.cert")
+    done = run(folder, "prove", "region", "ramp.onnx", "violated.vnnlib", "-o", "out.cert")
+    assert done.returncode == 5 and "out.cert is from an earlier run and was left as it is" in done.stdout
+
+
+def test_convert_does_not_overwrite_what_is_no_model(folder: Path) -> None:
+    before = (folder / "points.csv").read_bytes()
+    done = run(folder, "convert", "onnx", "net.onnx", "-o", "points.csv")
+    assert done.returncode == 2 and "output-taken" in done.stderr and (folder / "points.csv").read_bytes() == before
+
+
+def test_a_full_standard_output_is_no_verdict(folder: Path) -> None:
+    run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "a.cert")
+    command = f"{sys.executable} -m certify.cli.main verify a.cert --subject ramp.onnx --subject ramp.vnnlib >/dev/full"
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 73 and "can't be written" in done.stderr

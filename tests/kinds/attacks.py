@@ -250,7 +250,6 @@ def _subjects(b: Bases) -> Iterator[Vector]:
     first, (name, data) = next(iter(files)), list(files.values())[1]
     yield vector("role-pinned-to-another-file", "rejected", "subject-mismatch", b.leaf, "a pinned role takes any subject",
                  files=[(first, name, data)])
-    yield vector("role-unknown", "rejected", "subject-mismatch", b.leaf, "an unknown role is ignored", files=[("solver", name, data), *own(b.leaf)])
 
 
 def _box(specimen: Specimen) -> tuple[list[Fraction], list[Fraction]]:
