@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 export PYTHONPATH :=
-export OPENBLAS_NUM_THREADS ?= 2
 
 .PHONY: demo test test-slow lint bench reliability lock vectors clean
 

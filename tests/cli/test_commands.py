@@ -78,9 +78,11 @@ def test_unknown_writes_nothing(folder: Path) -> None:
     text = (folder / "ramp.vnnlib").read_text().replace("Y_0 2", "Y_0 0.5")
     (folder / "hard.vnnlib").write_text(text)
     before = sorted(p.name for p in folder.iterdir())
-    done = run(folder, "prove", "region", "ramp.onnx", "hard.vnnlib", "-o", "out.cert")
+    done = run(folder, "prove", "region", "ramp.onnx", "hard.vnnlib", "--set", "method=crown", "-o", "out.cert")
     assert done.returncode == 4 and done.stdout.startswith("unknown ")
     assert sorted(p.name for p in folder.iterdir()) == before
+    done = run(folder, "prove", "region", "ramp.onnx", "hard.vnnlib", "-o", "out.cert")
+    assert done.returncode == 0 and "2 leaves" in done.stdout
 
 
 def test_robust_with_labels_csv_and_its_own_answer(folder: Path) -> None:

@@ -57,11 +57,29 @@ def search(unsafe: UnsafeSet, starts: dict[int, Array], effort: Effort, limits: 
         points = _starts(box[0], box[1], starts.get(index), rng, restarts)
         targets = [_target(unsafe.network, part, conjunct) for conjunct in range(len(part.conjuncts))]
         for every, steps, first, decay in _ROUNDS if any(len(conjunct) > 1 for conjunct in part.conjuncts) else _ROUNDS[:1]:
-            for x in _candidates(unsafe.network, targets, points, box, effort, every, [first * decay**k for k in range(steps)]):
-                for point, exact in _rounded(x, part):
-                    y = evaluate(unsafe.network, point, limits.fresh())
-                    if any(violates(conjunct, point, y) for conjunct in part.conjuncts):
-                        return Hit(point, y, exact)
+            found = _candidates(unsafe.network, targets, points, box, effort, every, [first * decay**k for k in range(steps)])
+            if (hit := _replay(unsafe.network, part, found, limits)) is not None:
+                return hit
+    return None
+
+
+def near(network: Network, part: Part, points: Array, limits: Limits) -> Hit | None:
+    """Return a counterexample among points of a part's box, or None: those that look unsafe in binary64 are evaluated exactly."""
+    values = forward(network, points)
+    nearest = np.full(points.shape[0], np.inf)
+    for conjunct in range(len(part.conjuncts)):
+        target = _target(network, part, conjunct)
+        nearest = np.minimum(nearest, _rows(target, points, values).max(axis=1) if target.constant.size else -np.inf)
+    order = np.argsort(nearest, kind="stable")[:_TRIES]
+    return _replay(network, part, iter(points[order[nearest[order] <= 1e-7 * (1.0 + np.abs(values[-1]).max())]]), limits)
+
+
+def _replay(network: Network, part: Part, candidates: Iterator[Array], limits: Limits) -> Hit | None:
+    for x in candidates:
+        for point, single in _rounded(x, part):
+            y = evaluate(network, point, limits.fresh())
+            if any(violates(conjunct, point, y) for conjunct in part.conjuncts):
+                return Hit(point, y, single)
     return None
 
 

@@ -7,6 +7,7 @@ The mathematics is that of `certify.rules.relaxation` without its error terms; r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ class Bounds:
     upper: list[Array]
 
 
-def propagate(network: Network, lower: Array, upper: Array) -> Bounds:
-    """Return bounds on every value over boxes of shape (boxes, inputs)."""
+def propagate(network: Network, lower: Array, upper: Array, inherited: Bounds | None = None) -> Bounds:
+    """Return bounds on every value over boxes of shape (boxes, inputs); `inherited` bounds hold on larger boxes."""
     bounds = Bounds([lower], [upper])
     seen_activation = False
     for k, layer in enumerate(network.layers):
@@ -38,8 +39,10 @@ def propagate(network: Network, lower: Array, upper: Array) -> Bounds:
         elif isinstance(layer, Scale):
             low, high = (low + layer.bias, high + layer.bias) if layer.sign > 0 else (layer.bias - high, layer.bias - low)
         else:
-            positive, negative = np.maximum(layer.weight, 0.0).T, np.minimum(layer.weight, 0.0).T
+            positive, negative = _signed(layer)
             low, high = low @ positive + high @ negative + layer.bias, high @ positive + low @ negative + layer.bias
+        if inherited is not None:
+            low, high = np.maximum(low, inherited.lower[k + 1]), np.minimum(high, inherited.upper[k + 1])
         bounds.lower.append(low)
         bounds.upper.append(high)
         following = network.layers[k + 1] if k + 1 < len(network.layers) else None
@@ -47,6 +50,11 @@ def propagate(network: Network, lower: Array, upper: Array) -> Bounds:
             _refine(network, k + 1, bounds)
         seen_activation = seen_activation or isinstance(layer, Relu)
     return bounds
+
+
+@lru_cache(maxsize=64)
+def _signed(layer: Dense) -> tuple[Array, Array]:
+    return np.maximum(layer.weight, 0.0).T, np.minimum(layer.weight, 0.0).T
 
 
 def backward(network: Network, k: int, rows: Array, constant: Array, owner: Index, bounds: Bounds, lower: Array, upper: Array) -> tuple[Array, Array]:

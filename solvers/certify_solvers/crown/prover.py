@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +15,7 @@ from certify.certificate import Files
 from certify.claims import region, robust
 from certify.errors import UsageError
 from certify.limits import Limits
+from certify.readers.formula import Part
 from certify.readers.onnx_ops import read_network
 from certify.rules.balls import above, below
 from certify.rules.evaluation import evaluate
@@ -22,7 +23,8 @@ from certify.rules.unsafe_set import ARITHMETIC, BOUNDS_TREE, WITNESS, UnsafeSet
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
 from certify_solvers.crown import attack
 from certify_solvers.crown.inhabitant import find as find_inhabitant
-from certify_solvers.crown.kernel import Array, backward, propagate
+from certify_solvers.crown.input_split import Box, Rows, Search, evidence, search
+from certify_solvers.crown.kernel import Array
 from certify_solvers.runtime import float32
 
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {
@@ -43,10 +45,12 @@ _HELP: Mapping[str, str] = {
     "subtract": "what the network's preprocessing subtracts, after `clip`: one number, or one a channel",
     "divide": "what it divides by, after `subtract`",
     "holds": "the answer that is wanted: true (a proof), false (a counterexample)",
+    "method": "auto: one CROWN pass, then splits of the inputs where at most 20 of them vary; crown: no splits",
+    "boxes": "how many boxes each rule of the search by splits may bound in a part",
     "restarts": "how many starting points the search for a counterexample takes, from 1 to 100000",
 }
 _HARDER = "try a smaller radius or region, more --set restarts=..., or another --seed"
-_MARGIN = 1e-9  # below this, rounding may hide the margin from the checker on another machine
+_MOST_SPLIT = 20  # inputs that vary, for splits of the inputs to have a chance
 
 
 class Crown:
@@ -62,7 +66,7 @@ class Crown:
 
     def options(self, kind: str) -> Mapping[str, str]:
         """Return the prover options with their defaults."""
-        return {"restarts": "100"}
+        return {"method": "auto", "restarts": "100", "boxes": "300000"}
 
     def help(self, kind: str) -> Mapping[str, str]:
         """Return one line of meaning for every setting."""
@@ -86,25 +90,31 @@ class Crown:
     def prove(self, problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         """Return the outcome for one `region` or `robust` problem."""
         kind = region if problem.kind == "region" else robust
-        restarts = _restarts(problem.options["restarts"])
+        restarts, boxes = (_count(problem.options[name], name) for name in ("restarts", "boxes"))
+        if problem.options["method"] not in ("auto", "crown"):
+            raise UsageError("setting-value", f"--set method={problem.options['method']}: no such method", fix="give auto or crown")
         progress("reading", {})
         unsafe = kind.problem(problem.given, problem.files, problem.limits.fresh())
         progress("bounding", {"parts": len(unsafe.parts)})
-        worst, starts = _bound(unsafe, effort)
+        found = _bound(unsafe, effort)
+        worst, starts = min(found.margins, default=-np.inf), found.corners
         if worst > 0:
-            draft = _holds(problem, unsafe)
-            if draft is None:
-                return Unknown("no unsafe point exists, but no point was found that shows that the region has inputs at all")
-            return _answer(draft, problem, True, (f"smallest margin {worst:.4g}",))
+            return _holds(problem, unsafe, [None] * len(unsafe.parts), (f"smallest margin {worst:.4g}",))
         progress("attacking", {"parts": len(unsafe.parts)})
         centre = _centre(problem, unsafe)
         if centre is not None:
             starts[0] = np.vstack([np.array([[float(v) for v in centre]]), starts.get(0, np.zeros((0, unsafe.network.inputs)))])
         hit = attack.search(unsafe, starts, effort, problem.limits, restarts)
+        if hit is None and problem.options["method"] == "auto" and np.isfinite(worst):
+            progress("splitting", {"parts": sum(margin <= 0 for margin in found.margins)})
+            answer = _split(problem, unsafe, found, effort, boxes)
+            if isinstance(answer, list):
+                return _holds(problem, unsafe, answer, ())
+            hit = answer
         if hit is None:
             late = "the time limit was reached, " if effort.left() <= 0 else ""
-            found = f"CROWN's smallest bound is {worst:.4g} and must be above 0" if np.isfinite(worst) else "no bound was found"
-            return Unknown(f"{late}{found}; no counterexample was found: {_HARDER}")
+            said = f"CROWN's smallest bound is {worst:.4g} and must be above 0" if np.isfinite(worst) else "no bound was found"
+            return Unknown(f"{late}{said}; no counterexample was found: {_HARDER}")
         says, point = {"holds": False}, {"point": unsafe.claim_point(hit.x)}
         draft = Draft(problem.kind, 1, problem.given, says, ("real-arithmetic",), WITNESS.kind, WITNESS.version, point)
         model = problem.files["model"]
@@ -133,10 +143,9 @@ def _shown(values: tuple[Fraction, ...], most: int = 10) -> str:
     return f"[{', '.join(texts)}{', ...' if len(values) > most else ''}]"
 
 
-def _restarts(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,4}|100000", text):
-        raise UsageError("setting-value", f"--set restarts={text}: not an integer from 1 to 100000",
-                         fix="give the number of starting points, such as 100")
+def _count(text: str, name: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,7}", text):
+        raise UsageError("setting-value", f"--set {name}={text}: not an integer from 1 to 99999999", fix="give a number such as 100")
     return int(text)
 
 
@@ -144,30 +153,61 @@ def _answer(draft: Draft, problem: Problem, holds: bool, remarks: tuple[str, ...
     return Proved(draft, remarks) if holds == problem.wanted.get("holds", True) else Refuted(draft, remarks)
 
 
-def _bound(unsafe: UnsafeSet, effort: Effort) -> tuple[float, dict[int, Array]]:
-    """Return the smallest bound over all conjuncts, less the margin, and for each part the corners that the bounds suggest."""
-    worst, starts = np.inf, {}
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """One CROWN pass: for each part its smallest margin, its rows, its box, and the corners that the bounds suggest."""
+
+    margins: list[float]
+    rows: list[Rows]
+    boxes: list[tuple[Array, Array]]
+    corners: dict[int, Array]
+
+
+def _bound(unsafe: UnsafeSet, effort: Effort) -> _Found:
+    """Return one CROWN pass over all parts; a part without rows, or behind the time limit, has the margin -infinity."""
+    found = _Found([], [], [], {})
     network = unsafe.network
     for index, part in enumerate(unsafe.parts):
         if effort.left() <= 0 or not all(part.conjuncts):
-            return -np.inf, starts
-        lower, upper = np.array([[below(v) for v in part.lower]]), np.array([[above(v) for v in part.upper]])
+            found.margins.append(-np.inf)
+            continue
+        listed = [row for conjunct in part.conjuncts for row in conjunct]
+        starts = np.cumsum([0, *(len(conjunct) for conjunct in part.conjuncts)])[:-1]
+        rows = Rows(_matrix([row.inputs for row in listed], network.inputs), _matrix([row.outputs for row in listed], network.outputs),
+                    np.array([float(row.constant) for row in listed]), starts)
+        box = np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper])
+        one = Search(network, rows, Box(*box), False)
         with np.errstate(all="ignore"):
-            bounds = propagate(network, lower, upper)
-            rows = [row for conjunct in part.conjuncts for row in conjunct]
-            first = _matrix([row.outputs for row in rows], network.outputs)
-            constant = np.array([float(row.constant) for row in rows])
-            owner = np.zeros(len(rows), np.int64)
-            added = _matrix([row.inputs for row in rows], network.inputs)
-            found, coefficients = backward(network, len(network.layers), first, constant, owner, bounds, lower * 0, upper * 0)
-            total = coefficients + added
-            found = found + np.einsum("rn,n->r", np.maximum(total, 0), lower[0]) + np.einsum("rn,n->r", np.minimum(total, 0), upper[0])
-        ends = np.cumsum([0, *(len(conjunct) for conjunct in part.conjuncts)])
-        margins = found - _MARGIN * (1 + np.abs(constant))
-        best = [margins[a:b].max() for a, b in itertools.pairwise(ends)]
-        worst = min(worst, *best) if np.isfinite(best).all() else -np.inf
-        starts[index] = np.where(total > 0, lower, upper)
-    return float(worst), starts
+            _, margins, slopes = one.bound([one.root])
+        worst = float(np.maximum.reduceat(margins[0], starts).min())
+        found.margins.append(worst if np.isfinite(worst) else -np.inf)
+        found.rows.append(rows)
+        found.boxes.append(box)
+        found.corners[index] = np.where(slopes[0] > 0, *box)
+    return found
+
+
+def _split(problem: Problem, unsafe: UnsafeSet, found: _Found, effort: Effort, most: int) -> list[Box | None] | attack.Hit | None:
+    """Return a closed tree for each part (None: its root is closed), or a counterexample, or None where neither was found."""
+    trees: list[Box | None] = []
+    hits: list[attack.Hit] = []
+    for part, margin, rows, box in zip(unsafe.parts, found.margins, found.rows, found.boxes, strict=True):
+        if margin > 0:
+            trees.append(None)
+            continue
+        if np.count_nonzero(box[1] > box[0]) > _MOST_SPLIT:
+            return None
+
+        def hit(points: Array, part: Part = part) -> bool:
+            one = attack.near(unsafe.network, part, points, problem.limits)
+            hits.extend([one] if one is not None else [])
+            return one is not None
+
+        closed = search(unsafe.network, rows, box, effort, hit, most)
+        if closed is None:
+            return hits[0] if hits else None
+        trees.append(closed.root)
+    return trees
 
 
 def _matrix(terms: list[Mapping[int, Fraction]], size: int) -> Array:
@@ -178,14 +218,15 @@ def _matrix(terms: list[Mapping[int, Fraction]], size: int) -> Array:
     return made
 
 
-def _holds(problem: Problem, unsafe: UnsafeSet) -> Draft | None:
-    """Return the draft of a certificate without splits, or None where no point shows that a part has inputs."""
+def _holds(problem: Problem, unsafe: UnsafeSet, trees: list[Box | None], remarks: tuple[str, ...]) -> Outcome:
+    """Return the outcome for closed trees: unknown only where no point shows that the region has inputs."""
     items: dict[str, Any] = {"arithmetic": ARITHMETIC}
     if all(constrained(part) for part in unsafe.parts):
-        found = (find_inhabitant(part) for part in unsafe.parts)
-        x = next((x for x in found if x is not None), None)
+        x = next((x for x in map(find_inhabitant, unsafe.parts) if x is not None), None)
         if x is None:
-            return None
+            return Unknown("no unsafe point exists, but no point was found that shows that the region has inputs at all")
         items["witness"] = unsafe.claim_point(x)
-    tree = np.array([-1 - leaf for leaf in range(len(unsafe.parts))], "<i4")
-    return Draft(problem.kind, 1, problem.given, {"holds": True}, ("real-arithmetic",), BOUNDS_TREE.kind, BOUNDS_TREE.version, items, {"tree": tree})
+    arrays = evidence(trees)
+    leaves = int((arrays["tree"] < 0).sum())
+    draft = Draft(problem.kind, 1, problem.given, {"holds": True}, ("real-arithmetic",), BOUNDS_TREE.kind, BOUNDS_TREE.version, items, arrays)
+    return _answer(draft, problem, True, (*remarks, f"{leaves} leaves") if leaves > len(trees) else remarks)
