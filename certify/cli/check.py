@@ -21,9 +21,6 @@ _WORST = (70, 1, 3, 2, 0)
 def main() -> None:
     """Run `certify-check` and exit with the statuses of `certify verify`."""
     options = _parser().parse_args()
-    if options.inside is not None:
-        _inside(options)
-        return
     statuses = [_outside(index, options) for index in range(len(options.certificates))]
     sys.exit(min(statuses, key=_WORST.index))
 
@@ -37,7 +34,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--memory", type=_bytes, default=2 << 30, help="memory that the check may take, such as 512MiB (default 2GiB)")
     parser.add_argument("--seconds", type=int, default=90, help="seconds that one check may take (default 90)")
     parser.add_argument("--json", action="store_true", help="one JSON object a certificate")
-    parser.add_argument("--inside", type=int, default=None, help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=f"certify-check {VERSION}")
     return parser
 
@@ -52,13 +48,11 @@ def _bytes(text: str) -> int:
 
 def _outside(index: int, options: argparse.Namespace) -> int:
     """Check one certificate in a child and print what it found; a child that did not finish its answer is declined, never a verdict."""
-    command = [sys.executable, "-P", "-m", "certify.cli.check", f"--inside={index}", *options.certificates, f"--work={options.work}",
-               f"--memory={options.memory}"]
-    command += [f"--subject={text}" for text in options.subject] + [f"--allow={text}" for text in options.allow]
-    command += ["--json"] if options.json else []
+    command = [sys.executable, "-P", "-c", "from certify.cli.check import child; child()"]  # no name of a file is ever an option of the child
+    asked = json.dumps({**vars(options), "inside": index}).encode()
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     try:
-        done = subprocess.run(command, capture_output=True, timeout=options.seconds, env=environment, check=False)
+        done = subprocess.run(command, input=asked, capture_output=True, timeout=options.seconds, env=environment, check=False)
         status, text = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
         status, text = _declined(index, f"the check took more than {options.seconds} s", "allow more with --seconds", options)
@@ -68,10 +62,11 @@ def _outside(index: int, options: argparse.Namespace) -> int:
     return int(status)
 
 
-def _inside(options: argparse.Namespace) -> None:
-    """Check one certificate under a limit on memory and print (status, text) as JSON, as the last thing that is done."""
+def child() -> None:
+    """Check the certificate that standard input names, under a limit on memory, and print (status, text) as JSON as the last thing done."""
     import resource
 
+    options = argparse.Namespace(**json.load(sys.stdin))
     room = options.memory + (1 << 30)  # the interpreter maps address space that it never uses
     try:
         resource.setrlimit(resource.RLIMIT_AS, (room, room))
@@ -85,7 +80,7 @@ def _answer(options: argparse.Namespace) -> tuple[int, str]:
     from certify.cli.arguments import allowed_names, pinned_subjects
     from certify.cli.report_text import verification_json, verification_lines
     from certify.container import load_bytes
-    from certify.errors import CertifyError
+    from certify.errors import CertifyError, one_line
     from certify.limits import Limits
     from certify.verification import assign, check, read_subjects
 
@@ -102,7 +97,7 @@ def _answer(options: argparse.Namespace) -> tuple[int, str]:
         if options.json:
             return trouble.exit_status, json.dumps(told)
         word = trouble.verdict if trouble.verdict in ("rejected", "declined") else "error:"
-        trouble.where = f"{name}: {trouble.where}" if len(options.certificates) > 1 and name not in trouble.where else trouble.where
+        trouble.where = one_line(f"{name}: {trouble.where}") if len(options.certificates) > 1 and name not in trouble.where else trouble.where
         return trouble.exit_status, f"{word}  {trouble}\n          {trouble.fix}  (certify explain {trouble.code})"
     except MemoryError:
         raise
@@ -110,7 +105,7 @@ def _answer(options: argparse.Namespace) -> tuple[int, str]:
         return 70, f"internal error: {type(trouble).__name__}: {str(trouble)[:200]}: no verdict was reached"
     if options.json:
         return 0, json.dumps({"file": name, **verification_json(result)})
-    several = [f"certificate: {name}"] if len(options.certificates) > 1 else []
+    several = [f"certificate: {one_line(name)}"] if len(options.certificates) > 1 else []
     return 0, "\n          ".join([f"verified  {result.sentence}", *several, *verification_lines(result)])
 
 

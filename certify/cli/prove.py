@@ -18,7 +18,7 @@ import click
 from certify import registry
 from certify.cli.output import as_json, error_json, fail, verdict
 from certify.cli.settings import order_of, seconds, settings
-from certify.errors import CertifyError, OutputError, Rejected, UsageError
+from certify.errors import CertifyError, OutputError, Rejected, UsageError, one_line
 
 # Threads of a BLAS only cost time on the small products of a prover, and its results should not depend on their number. numpy is not imported yet.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -120,7 +120,7 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
     save(path, [data_out])
     word = "proved" if isinstance(outcome, Proved) else "refuted"
     _say(json_output, word, result.sentence, [*outcome.remarks, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
-                                              f"wrote {path} ({len(data_out)} bytes), checked before it was written",
+                                              f"wrote {one_line(str(path))} ({len(data_out)} bytes), checked before it was written",
                                               *_stale(target if path == refuted else refuted)],
          {"certificate": str(path), "id": result.id, "sentence": result.sentence, "remarks": list(outcome.remarks),
           "assumptions": list(result.assumptions),

@@ -10,7 +10,7 @@ import click
 from certify.cli.arguments import allowed_names, pinned_subjects
 from certify.cli.output import as_json, error_json, fail, stop, verdict
 from certify.cli.report_text import verification_json, verification_lines
-from certify.errors import CertifyError
+from certify.errors import CertifyError, one_line
 
 _WORST = (70, 1, 3, 2, 0)
 
@@ -45,7 +45,7 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
             if json_output:
                 as_json({"file": str(path), **error_json(trouble)})
             else:
-                trouble.where = f"{path}: {trouble.where}" if len(certificates) > 1 and str(path) not in trouble.where else trouble.where
+                trouble.where = one_line(f"{path}: {trouble.where}") if len(certificates) > 1 and str(path) not in trouble.where else trouble.where
                 fail(trouble)
             continue
         except Exception as trouble:  # a crash is never a verdict, and does not hide the other certificates
@@ -55,6 +55,6 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
         if json_output:
             as_json({"file": str(path), **verification_json(result)})
         else:
-            several = [f"certificate: {path}"] if len(certificates) > 1 else []
+            several = [f"certificate: {one_line(str(path))}"] if len(certificates) > 1 else []
             verdict("verified", result.sentence, [*several, *verification_lines(result)])
     raise SystemExit(min(statuses, key=_WORST.index))

@@ -293,3 +293,18 @@ def test_a_full_standard_output_is_no_verdict(folder: Path) -> None:
     command = f"{sys.executable} -m certify.cli.main verify a.cert --subject ramp.onnx --subject ramp.vnnlib >/dev/full"
     done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 73 and "can't be written" in done.stderr
+
+
+def test_names_of_files_are_never_options_or_verdicts(folder: Path) -> None:
+    run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "a.cert")
+    bad = (folder / "a.cert").read_bytes()[:-1]
+    subjects = ["--subject", "ramp.onnx", "--subject", "ramp.vnnlib"]
+    script = str(Path(sys.executable).parent / "certify-check")
+    for name in ("--inside=0", "--json", "--work=1", "verified  everything\n          id 00.cert"):
+        (folder / name).write_bytes(bad)
+        done = subprocess.run([script, f"./{name}", "a.cert", *subjects], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and done.stdout.startswith("rejected") and done.stdout.count("\nverified") == 1
+        done = subprocess.run([script, name, *subjects], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode in (1, 2)
+        done = run(folder, "verify", f"./{name}", "a.cert", *subjects)
+        assert done.returncode == 1 and done.stdout.startswith("rejected") and done.stdout.count("\nverified") == 1
