@@ -26,6 +26,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path, help="the folder that holds verdicts.csv")
     parser.add_argument("--folders", default="", help="comma-separated; default: all")
+    parser.add_argument("--time-limit", default="60s", help="for proving an instance")
     parser.add_argument("--list", action="store_true", help="print every instance")
     options = parser.parse_args()
     wanted = {name for name in options.folders.split(",") if name}
@@ -37,7 +38,7 @@ def main() -> int:
             if wanted and row["folder"] not in wanted:
                 continue
             files = [options.data / row["folder"] / row[key] for key in ("onnx", "vnnlib")]
-            word, prove, check, code = instance(files, Path(scratch) / "a.cert")
+            word, prove, check, code = instance(files, Path(scratch) / "a.cert", options.time_limit)
             net = f"{row['folder']} {files[0].name.removesuffix('.onnx.gz')}" if row["folder"] == "mnist_fc" else row["folder"]
             table[net][f"{word} ({row['verdict']})"] += 1
             seconds[net][0] += prove
@@ -56,16 +57,18 @@ def main() -> int:
     return 1 if contradictions else 0
 
 
-def instance(files: list[Path], target: Path) -> tuple[str, float, float, str]:
+def instance(files: list[Path], target: Path, limit: str = "60s") -> tuple[str, float, float, str]:
     """Return (word, CPU seconds to prove, CPU seconds to check, code) of one instance; a certificate that fails its check raises."""
     before = _cpu()
-    done = subprocess.run([str(BIN / "certify"), "prove", "region", *map(str, files), "-o", str(target), "--json"], capture_output=True, text=True,
+    done = subprocess.run([str(BIN / "certify"), "prove", "region", *map(str, files), "-o", str(target), "--time-limit", limit, "--json"],
+                          capture_output=True, text=True,
                           check=False)
     told = json.loads(done.stdout)
     between = _cpu()
     if told["verdict"] in ("proved", "refuted"):
         path = told["certificate"]
-        checked = subprocess.run([str(BIN / "certify-check"), path, *(f"--subject={file}" for file in files)], capture_output=True, text=True,
+        checked = subprocess.run([str(BIN / "certify-check"), path, "--seconds=600", *(f"--subject={file}" for file in files)], capture_output=True,
+                                 text=True,
                                  check=False)
         if checked.returncode != 0:
             raise RuntimeError(f"{path} of {files}: {checked.stdout}")

@@ -33,7 +33,7 @@ OTHERS = list({row["folder"]: row for row in ROWS if row["folder"] not in READ}.
 
 
 def _run(row: dict[str, str], folder: Path) -> str:
-    word, _, _, code = instance([DATA / row["folder"] / row[key] for key in ("onnx", "vnnlib")], folder / "a.cert")
+    word, _, _, code = instance([DATA / row["folder"] / row[key] for key in ("onnx", "vnnlib")], folder / "a.cert", "10s")
     if word in ("proved", "refuted"):
         assert word == _TOLD[row["verdict"]], row
     return f"{word} {code}".strip()
@@ -66,7 +66,7 @@ def test_all_instances_and_what_plain_crown_proves(tmp_path: Path) -> None:
             proved[name] = proved.get(name, 0) + (word == "proved")
             refuted += word == "refuted"
     assert proved["onnx/mnist-net_256x2.onnx.gz"] == 10 and proved["onnx/mnist-net_256x4.onnx.gz"] == 11
-    assert proved["acasxu"] >= 16 and proved["rl_benchmarks"] >= 37 and proved["test"] == 3 and refuted >= 58
+    assert proved["acasxu"] == 86 and proved["rl_benchmarks"] == 39 and proved["test"] == 3 and proved["tllverifybench"] == 1 and refuted >= 60
 
 
 def test_digits_at_one_thirty_second(tmp_path: Path) -> None:

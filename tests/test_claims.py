@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims at their edges: clip on both sides, channels, labels from CSV, vacuity of parts, refutations in their own part."""
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from certify.errors import CertifyError
+from toolkit import Specimen, model, npy
+
+leaf = {"tree": np.array([-1], "<i4")}
+RG = {
+    "row": 0,
+    "label": 0,
+    "norm": "linf",
+    "radius": "1",
+    "radius_unit": "raw",
+    "clip": None,
+    "scale": "1",
+    "subtract": "0",
+    "divide": "1",
+    "semantics": "real",
+}
+G = {"format": "vnnlib-1", "semantics": "real"}
+
+
+def refused(code, action):
+    """Require that an action raises our error with exactly this code."""
+    try:
+        action()
+    except CertifyError as error:
+        assert error.code == code, (error.code, code)
+        return
+    raise AssertionError("accepted")
+
+
+def _spec(kind, given, files, says, evidence, items, arrays=None):
+    return Specimen(kind, files, given, says, evidence, items, arrays or {})
+
+
+G = {"format": "vnnlib-1", "semantics": "real"}
+
+
+def test_clip_on_both_sides():
+
+    for w, x in ((1.0, "5/4"), (-1.0, "-1/4")):
+        files = {"model": ("m", model([([[0.0], [w]], [0.0, (-1.1 if w > 0 else -0.1)])])), "points": ("p", npy(np.array([[0.5]])))}
+        refused("outside-domain", _spec("robust", {**RG, "clip": ["0", "1"]}, files, {"holds": False}, "witness", {"point": [x]}).verify)
+        _spec("robust", {**RG, "clip": ["0", "1"]}, files, {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, leaf).verify()
+
+
+def test_channels_are_planes():
+
+    # input [1,2,2]: channel 0 is inputs 0 and 1; output 1 - output 0 = x1 - 1.5 after dividing channel 0 by 1/2 -> 2*x1
+    w = [[0.0, 0, 0, 0], [0, 1.0, 0, 0]]
+    m = model([(w, [0.0, -1.5])], shape=(1, 4))
+
+    nodes = [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("Gemm", ["f", "w", "b"], ["y"], transB=1)]
+    g = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2])],
+        [numpy_helper.from_array(np.array(w, np.float32), "w"), numpy_helper.from_array(np.array([0, -1.5], np.float32), "b")],
+    )
+    m = helper.make_model(g, opset_imports=[helper.make_opsetid("", 17)], ir_version=8).SerializeToString()
+    files = {"model": ("m", m), "points": ("p", npy(np.full((1, 4), 0.5)))}
+    base = {**RG, "radius": "2/5"}
+    for key, good, bad in (("divide", ["1", "1/2"], ["1/2", "1"]), ("subtract", ["0", "-1"], ["-1", "0"])):
+        _spec("robust", {**base, key: good}, files, {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, leaf).verify()
+        refused(
+            "leaf-uncovered",
+            _spec("robust", {**base, key: bad}, files, {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, leaf).verify,
+        )
+
+
+def test_labels_csv():
+
+    files = {"model": ("m", model([([[0.0], [0.0]], [0.0, 1.0])])), "points": ("p", npy(np.array([[0.5]])))}
+    for text in (b"a\n1.5\n", b"a,b\n1,1\n"):
+        refused(
+            "claim-mismatch",
+            _spec(
+                "robust",
+                {**RG, "label": 1},
+                {**files, "labels": ("l", text)},
+                {"holds": True},
+                "bounds-tree",
+                {"arithmetic": "f64-gamma"},
+                leaf,
+            ).verify,
+        )
+
+
+def test_vacuity_of_parts():
+
+    m = model([([[1.0, 1.0]], [0.0])])
+    D = "(declare-const X_0 Real)(declare-const X_1 Real)(declare-const Y_0 Real)"
+
+    def b(a, c):
+        return f"(>= X_0 {a})(<= X_0 {c})(>= X_1 {a})(<= X_1 {c})"
+
+    free = f"(and {b(0, 1)} (<= Y_0 -100))"
+    tight = f"(and {b(2, 3)} (<= (+ X_0 X_1) 4.5) (<= Y_0 -100))"
+    tight2 = f"(and {b(5, 6)} (<= (+ X_0 X_1) 10.5) (<= Y_0 -100))"
+
+    def sp(terms, items, n):
+        return _spec(
+            "region",
+            dict(G),
+            {"model": ("m", m), "property": ("p", f"{D}(assert (or {' '.join(terms)}))".encode())},
+            {"holds": True},
+            "bounds-tree",
+            {"arithmetic": "f64-gamma", **items},
+            {"tree": np.arange(-1, -1 - n, -1).astype("<i4")},
+        )
+
+    sp([free, tight], {}, 2).verify()
+    refused("unused-evidence", sp([free, tight], {"witness": ["2", "2"]}, 2).verify)
+    refused("claim-vacuous", sp([tight], {}, 1).verify)
+    sp([tight], {"witness": ["2", "2"]}, 1).verify()
+    sp([tight, tight2], {"witness": ["5", "5"]}, 2).verify()
+    refused("claim-vacuous", sp([tight], {"witness": ["1", "1"]}, 1).verify)  # rows hold, box doesn't
+    refused("claim-vacuous", sp([tight], {"witness": ["3", "3"]}, 1).verify)
+    part2 = f"(and {b(2, 3)} (<= (+ X_0 X_1) 4.5) (<= Y_0 -100))"
+    same = f"(and {b(2, 3)} (<= Y_0 -200))"  # one conjunct of the part is free
+    sp([part2, same], {}, 1).verify()
+
+
+def test_refutation_uses_the_conjuncts_of_its_own_part():
+
+    m = model([([[1.0]], [0.0])])
+    p = b"(declare-const X_0 Real)(declare-const Y_0 Real)(assert (or (and (>= X_0 0)(<= X_0 1)(>= Y_0 5)) (and (>= X_0 2)(<= X_0 3)(>= Y_0 0))))"
+    refused(
+        "witness-fails",
+        _spec("region", dict(G), {"model": ("m", m), "property": ("p", p)}, {"holds": False}, "witness", {"point": ["1"]}).verify,
+    )
