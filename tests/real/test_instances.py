@@ -86,6 +86,6 @@ def test_digits_at_one_thirty_second(tmp_path: Path) -> None:
         raw = {"row": row, "label": int(labels[row]), "norm": "linf", "radius": "1/2", "radius_unit": "raw", "clip": ["0", "1"], "scale": "1/16",
                "subtract": "0",
                "divide": "1", "semantics": "real"}
-        problem = Problem("robust", {}, (), files, KIND.given.decode(raw, "given"), {}, {"restarts": "20"}, Limits())
+        problem = Problem("robust", {}, (), files, KIND.given.decode(raw, "given"), {}, {**Crown().options("robust"), "restarts": "20"}, Limits())
         proved += isinstance(Crown().prove(problem, Effort(), lambda stage, facts: None), Proved)
     assert proved >= 28
