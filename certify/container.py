@@ -31,7 +31,7 @@ from certify.limits import Limits
 
 DTYPES = ("|u1", "<i4", "<i8", "<u8", "<f4", "<f8")
 _DIGEST = Text(r"[0-9a-f]{64}")
-_NAME = Text(r"[^/\\]+")
+_NAME = Text(r"[\w.+@=,-]+")  # no spaces or brackets: a name must not read like a sentence or a digest
 _KEY = r"[a-z][a-z0-9_]{0,58}"
 _WORD = Text(r"[a-z0-9][a-z0-9-]{0,63}")
 

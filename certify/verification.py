@@ -23,6 +23,7 @@ from certify.container import Statement
 from certify.errors import CertifyError, Declined, Rejected, UsageError, malformed
 from certify.limits import Limits
 
+_MOST_RATIO = 200  # unpacked to packed: real models and properties stay below 20, bombs come near 1000
 Subjects = Sequence["str | Path"] | Mapping[str, "str | Path | Sequence[str | Path]"]
 
 
@@ -132,10 +133,13 @@ def read_subject(path: Path, limits: Limits) -> bytes:
         return data
     unpacker = zlib.decompressobj(wbits=31)
     try:
-        plain = unpacker.decompress(data, limits.file_bytes + 1)
+        most = min(limits.file_bytes, _MOST_RATIO * len(data) + (1 << 20))
+        plain = unpacker.decompress(data, most + 1)
     except zlib.error as trouble:
         raise Declined("gzip-damaged", f"{trouble}", where=path.name, fix="the .gz file is damaged: unpack it yourself, or fetch it again") from None
-    limits.within(len(plain), "file_bytes", f"unpacked size of {path.name}")
+    if len(plain) > most:
+        raise Declined("limit-reached", f"{path.name} unpacks to more than {most} bytes, {_MOST_RATIO} times its size",
+                       fix="unpack it yourself if you trust it")
     if not unpacker.eof or unpacker.unused_data:
         raise Declined("gzip-damaged", "it is cut off, or holds more than one gzip stream", where=path.name,
                        fix="the .gz file is damaged: unpack it yourself, or fetch it again")

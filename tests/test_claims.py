@@ -5,6 +5,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
 from certify.errors import CertifyError
+from certify.limits import Limits
 from toolkit import Specimen, model, npy
 
 leaf = {"tree": np.array([-1], "<i4")}
@@ -23,10 +24,10 @@ RG = {
 G = {"format": "vnnlib-1", "semantics": "real"}
 
 
-def refused(code, action):
+def refused(code, action, *arguments):
     """Require that an action raises our error with exactly this code."""
     try:
-        action()
+        action(*arguments)
     except CertifyError as error:
         assert error.code == code, (error.code, code)
         return
@@ -134,3 +135,61 @@ def test_refutation_uses_the_conjuncts_of_its_own_part():
         "witness-fails",
         _spec("region", dict(G), {"model": ("m", m), "property": ("p", p)}, {"holds": False}, "witness", {"point": ["1"]}).verify,
     )
+
+
+_IDENTITY = [([[1.0]], [0.0])]
+_LINES = "(declare-const X_0 Real)(declare-const Y_0 Real)\n(assert (>= X_0 0))(assert (<= X_0 1))\n"
+
+
+def _identity(text, says, evidence, items, arrays=None):
+    files = {"model": ("m", model(_IDENTITY)), "property": ("p", (_LINES + text).encode())}
+    return _spec("region", dict(G), files, says, evidence, items, arrays)
+
+
+def test_a_carriage_return_ends_a_comment():
+    """SMT-LIB: a comment ends with the first line feed or carriage return; text behind one counts."""
+    hidden = "(assert (or (<= Y_0 -100) ; far away\r (<= Y_0 5)\n))\n"
+    refused("leaf-uncovered", _identity(hidden, {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, leaf).verify)
+    narrowed = "(assert (>= Y_0 0.5)) ; all inputs\r(assert (<= X_0 0.25))\n"
+    refused("outside-domain", _identity(narrowed, {"holds": False}, "witness", {"point": ["1"]}).verify)
+    for space in ("\x0b", "\x0c", "\x1c", "\x85"):
+        text = f"(assert (>={space}Y_0 2))\n"
+        refused("vnnlib-syntax", _identity(text, {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, leaf).verify)
+
+
+def test_multipliers_do_not_scale_the_margin():
+    arrays = {**leaf, "row": np.array([-1], "<i4"), "mix": np.array([1e10])}
+    small = _identity("(assert (>= Y_0 1.000000001))\n", {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, arrays).verify()
+    assert 0 < small.figures["smallest_margin"] < 2e-9
+
+
+def test_names_that_read_like_sentences_or_digests_are_malformed():
+    for name in ("good.onnx (sha256 770e607624d6)", "a b", "a\nb", "a\x1b[1mb", "a\u202eb", "", "a/b"):
+        made = _identity("(assert (>= Y_0 2))\n", {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, leaf)
+        made.files["model"] = (name, made.files["model"][1])
+        refused("malformed", made.verify)
+
+
+def test_a_missing_role_is_malformed():
+    made = _identity("(assert (>= Y_0 2))\n", {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, leaf)
+    del made.files["property"]
+    refused("malformed", made.verify)
+
+
+def test_many_rows_are_charged_before_they_are_made():
+    count = 3000
+    weights = np.zeros((count, 1))
+    files = {"model": ("m", model([(weights, np.zeros(count))])), "points": ("p", npy(np.zeros((1, 1))))}
+    made = _spec("robust", {**RG, "label": 0}, files, {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, leaf)
+    refused("limit-reached", lambda: made.verify(Limits(memory=1 << 26)))
+
+
+def test_deep_networks_are_charged_for_every_step():
+    from certify.claims.region import problem
+    from certify.readers.network import Network, Relu, Scale
+    from certify.rules import bounds_tree
+
+    text = (_LINES + "(assert (>= Y_0 2))\n").encode()
+    parts = problem(G, {"model": model(_IDENTITY), "property": text}, Limits()).parts
+    layers = tuple(layer for _ in range(600) for layer in (Scale(1, np.array([-(2.0**-20)])), Relu(1)))
+    refused("limit-reached", bounds_tree.check, Network((1, 1), 1, layers), parts, leaf, Limits(work=1 << 30))

@@ -75,9 +75,15 @@ def test_a_gzip_bomb_is_unpacked_under_the_limits(tmp_path: Path) -> None:
     from certify.verification import read_subject
 
     path = tmp_path / "model.onnx.gz"
-    path.write_bytes(gzip.compress(b"\0" * (8 << 20)))
+    noise = np.random.default_rng(0).bytes(2 << 20)
+    path.write_bytes(gzip.compress(noise))
     with pytest.raises(Declined) as caught:
         read_subject(path, Limits(file_bytes=1 << 20))
+    assert caught.value.code == "limit-reached"
+    bomb = tmp_path / "bomb.csv.gz"
+    bomb.write_bytes(gzip.compress(b"12\n" * (8 << 20)))
+    with pytest.raises(Declined) as caught:
+        read_subject(bomb, Limits())
     assert caught.value.code == "limit-reached"
     for broken in (path.read_bytes()[:-5], path.read_bytes() + gzip.compress(b"x"), b"not gzip", b""):
         path.write_bytes(broken)

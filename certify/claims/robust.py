@@ -47,18 +47,18 @@ def centre(given: Mapping[str, Any], points: bytes, network: Network, limits: Li
 
 def label_in_file(labels: bytes, row: int, limits: Limits) -> int:
     """Return the label of a row in a labels file (.npy of integers, or one CSV column); raises Rejected `claim-mismatch`."""
-    values: list[Fraction] = []
+    values: dict[int, Fraction] = {}
     try:
         if labels.startswith(_NPY):
             array = read_npy(labels)
-            values = [Fraction(v) for v in array.tolist()] if array.ndim == 1 and array.dtype.kind in "iu" else []
+            values = {row: Fraction(int(array[row]))} if array.ndim == 1 and array.dtype.kind in "iu" and row < len(array) else {}
         else:
             table = read_table(labels, limits)
-            values = [cells[0] for cells in table.rows] if len(table.columns) == 1 else []
+            values = {row: table.rows[row][0]} if len(table.columns) == 1 and row < len(table.rows) else {}
     except Declined as trouble:
         trouble.where = f"labels {trouble.where}".rstrip()
         raise
-    if row >= len(values) or values[row].denominator != 1:
+    if row not in values or values[row].denominator != 1:
         raise Rejected("claim-mismatch", f"the labels file holds no integer label for row {row}", where="labels",
                        fix="give one column of integers, a row for each point")
     return int(values[row])
@@ -84,6 +84,11 @@ def problem(given: Mapping[str, Any], files: Files, limits: Limits) -> UnsafeSet
                        fix="give the label of the file, or no labels file")
     x0 = centre(given, points, network, limits)
     reach = radius * (given["scale"] if given["radius_unit"] == "raw" else 1)
+    numbers = [given["scale"], radius, *(clip or ())]
+    for name in ("subtract", "divide"):
+        numbers += given[name] if isinstance(given[name], tuple) else [given[name]]
+    words = max(v.numerator.bit_length() + v.denominator.bit_length() for v in numbers) // 16
+    limits.spend(network.inputs * (2000 + 20 * words * words), "making the ball")
     lower, upper = [v - reach for v in x0], [v + reach for v in x0]
     if clip is not None and clip[0] > clip[1]:
         raise Rejected("outside-domain", f"no value lies in the clip range [{clip[0]}, {clip[1]}]: its ends are swapped", where="claim.given.clip",

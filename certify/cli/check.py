@@ -21,7 +21,18 @@ _WORST = (70, 1, 3, 2, 0)
 def main() -> None:
     """Run `certify-check` and exit with the statuses of `certify verify`."""
     options = _parser().parse_args()
-    statuses = [_outside(index, options) for index in range(len(options.certificates))]
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        statuses = [_outside(index, options) for index in range(len(options.certificates))]
+    except OSError as trouble:  # nobody may take silence, or a cut-off line, for a verdict
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"error: the verdict can't be written: {trouble.strerror or trouble}", file=sys.stderr)
+        sys.exit(73)
     sys.exit(min(statuses, key=_WORST.index))
 
 
@@ -32,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--allow", action="append", default=[], metavar="NAME,...", help="allow exactly these assumptions (none: no assumption)")
     parser.add_argument("--work", type=int, default=1 << 36, help="work budget in elementary operations")
     parser.add_argument("--memory", type=_bytes, default=2 << 30, help="memory that the check may take, such as 512MiB (default 2GiB)")
-    parser.add_argument("--seconds", type=int, default=90, help="seconds that one check may take (default 90)")
+    parser.add_argument("--seconds", type=int, choices=range(1, 86_401), metavar="N", default=90, help="seconds that one check may take (default 90)")
     parser.add_argument("--json", action="store_true", help="one JSON object a certificate")
     parser.add_argument("--version", action="version", version=f"certify-check {VERSION}")
     return parser
@@ -102,7 +113,7 @@ def _answer(options: argparse.Namespace) -> tuple[int, str]:
     except MemoryError:
         raise
     except Exception as trouble:
-        return 70, f"internal error: {type(trouble).__name__}: {str(trouble)[:200]}: no verdict was reached"
+        return 70, f"internal error: {type(trouble).__name__}: {one_line(str(trouble), 200)}: no verdict was reached"
     if options.json:
         return 0, json.dumps({"file": name, **verification_json(result)})
     several = [f"certificate: {one_line(name)}"] if len(options.certificates) > 1 else []

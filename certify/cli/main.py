@@ -63,10 +63,14 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and exit; never shows a traceback unless CERTIFY_TRACEBACK is set."""
     try:
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         status = _run()
         sys.stdout.flush()
     except OSError as trouble:  # whoever read the verdict went away, or the disk is full: nobody may take silence for a verdict
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         click.echo(f"error: the verdict can't be written: {trouble.strerror or trouble}", err=True)
         status = 73
     sys.exit(status)

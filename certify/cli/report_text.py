@@ -12,7 +12,7 @@ from certify.verification import Verification
 
 def verification_lines(result: Verification) -> list[str]:
     """Return the lines under the verdict: subjects, assumptions, figures."""
-    lines = [f"{role}: {', '.join(f'{subject.name} (sha256 {subject.sha256[:12]})' for subject in subjects)}" for role,
+    lines = [f"{role}: {', '.join(f'{subject.name} (sha256 {subject.sha256})' for subject in subjects)}" for role,
              subjects in result.subjects.items()]
     lines.append(f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}")
     figures = [f"{name.replace('_', ' ')} {value:.4g}" if isinstance(value, float) else f"{name.replace('_', ' ')} {value}"

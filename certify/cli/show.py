@@ -15,7 +15,7 @@ from certify import registry
 from certify.certificate import Certificate
 from certify.cli.output import as_json
 from certify.container import load_bytes, read
-from certify.errors import CertifyError, UsageError
+from certify.errors import CertifyError, UsageError, one_line
 from certify.limits import Limits
 from certify.readers.arrays import read_npy
 from certify.readers.formula import Parts, Row, parts
@@ -62,7 +62,7 @@ def show(file: Path, part: str | None, array: str | None) -> None:
     elif array is not None and array in certificate.evidence.items:
         value = certificate.evidence.items[array]
         for entry in value if isinstance(value, tuple) else (value,):
-            click.echo(f"{entry}" + (f"  {float(entry):.9g}" if isinstance(entry, Fraction) else ""))
+            click.echo(f"{entry}" + (f"  {_float(entry)}" if isinstance(entry, Fraction) else ""))
     elif array is not None:
         if array not in certificate.evidence.arrays:
             raise UsageError("setting-value", f"--evidence {array}: no such item or array",
@@ -88,7 +88,7 @@ def _certificate(certificate: Certificate, size: int) -> None:
     arrays = ", ".join(f"{key} {array.dtype.str}{list(array.shape)}" for key, array in evidence.arrays.items())
     click.echo(f"evidence  {evidence.kind} v{evidence.version}{': ' + arrays if arrays else ''}")
     for name, value in evidence.items.items():
-        shown = ", ".join(f"{float(v):.6g}" if isinstance(v, Fraction) else str(v) for v in value[:12]) if isinstance(value, tuple) else value
+        shown = ", ".join(f"{_float(v)}" if isinstance(v, Fraction) else str(v) for v in value[:12]) if isinstance(value, tuple) else value
         more = f", ... ({len(value)} in all; --evidence {name} prints them exactly)" if isinstance(value, tuple) and len(value) > 12 else ""
         click.echo(f"          {name}: {shown}{more}")
     made = certificate.producer
@@ -115,7 +115,7 @@ def _tree(certificate: Certificate) -> None:
 def _parts(found: Parts) -> None:
     """Print what is unsafe, in words that reveal a condition written the wrong way round."""
     for part in found.parts[:_MOST]:
-        sides = [f"{float(a):.6g} <= X_{i} <= {float(b):.6g}" for i, (a, b) in enumerate(zip(part.lower, part.upper, strict=True))]
+        sides = [f"{_float(a)} <= X_{i} <= {_float(b)}" for i, (a, b) in enumerate(zip(part.lower, part.upper, strict=True))]
         click.echo(f"box       {', '.join(sides[:_MOST])}{', ...' if len(sides) > _MOST else ''}")
         for conjunct in part.conjuncts[:_MOST]:
             rows = [_row(row) for row in conjunct]
@@ -128,9 +128,16 @@ def _parts(found: Parts) -> None:
         click.echo(f"          {found.empty} disjuncts admit no input")
 
 
+def _float(value: Fraction, sign: str = "") -> str:
+    try:
+        return f"{float(value):{sign}.9g}"
+    except OverflowError:
+        return "a number beyond the range of binary64"
+
+
 def _row(row: Row) -> str:
-    terms = [f"{float(c):+.6g} {letter}_{i}" for letter, side in (("X", row.inputs), ("Y", row.outputs)) for i, c in side.items()]
-    return f"{' '.join(terms)} {float(row.constant):+.6g} <= 0"
+    terms = [f"{_float(c, '+')} {letter}_{i}" for letter, side in (("X", row.inputs), ("Y", row.outputs)) for i, c in side.items()]
+    return f"{' '.join(terms)} {_float(row.constant, '+')} <= 0"
 
 
 def _subject(path: Path, data: bytes, limits: Limits) -> None:
@@ -149,7 +156,7 @@ def _subject(path: Path, data: bytes, limits: Limits) -> None:
         return
     if name.endswith(".csv"):
         table = read_table(data, limits)
-        click.echo(f"table     {len(table.rows)} rows of {', '.join(table.columns)}")
+        click.echo(f"table     {len(table.rows)} rows of {one_line(', '.join(table.columns))}")
         return
     try:
         network = read_network(data, limits)

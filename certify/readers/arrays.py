@@ -45,6 +45,8 @@ def read_npy(data: bytes) -> Array:
     if found["fortran_order"] is not False or not isinstance(shape,
                                                              tuple) or len(shape) > 8 or not all(type(n) is int and 0 <= n < 1 << 48 for n in shape):
         raise Declined("arrays-header", "the array is not in C order, or has no ordinary shape", fix=_FIX)
+    if header.rstrip(b" \n") != f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape!r}, }}".encode():
+        raise Declined("arrays-header", "the header is not written as numpy writes it", fix=_FIX)
     dtype = np.dtype(descr)
     body = memoryview(data)[start + length :]
     if len(body) != prod(shape) * dtype.itemsize:

@@ -249,8 +249,13 @@ def _relu(builder: _Builder, node: Node) -> Value:
     return _append(builder, node, source, Relu(prod(source.shape)), source.shape)
 
 
-def _reshaped(value: Value, shape: tuple[int, ...]) -> Value:
-    return value.reshape(shape) if isinstance(value, np.ndarray) else Computed(shape, value.depth)
+def _reshaped(node: Node, value: Value, shape: tuple[int, ...]) -> Value:
+    if not isinstance(value, np.ndarray):
+        return Computed(shape, value.depth)
+    try:
+        return value.reshape(shape)
+    except ValueError:  # an empty constant with dimensions that numpy can't hold
+        raise _trouble(node, "onnx-graph", f"the shape {list(shape)[:8]} is too large") from None
 
 
 def _data(builder: _Builder, node: Node, most: int) -> Value:
@@ -273,7 +278,7 @@ def _flatten(builder: _Builder, node: Node) -> Value:
     if axis < 0 and builder.graph.opset < 11:
         raise _trouble(node, "onnx-attribute", f"a negative axis in operator set {builder.graph.opset}")
     axis = axis if axis == len(value.shape) else _axis(node, axis, len(value.shape))
-    return _reshaped(value, (prod(value.shape[:axis]), prod(value.shape[axis:])))
+    return _reshaped(node, value, (prod(value.shape[:axis]), prod(value.shape[axis:])))
 
 
 def _reshape(builder: _Builder, node: Node) -> Value:
@@ -286,7 +291,7 @@ def _reshape(builder: _Builder, node: Node) -> Value:
         wanted = [prod(value.shape) // rest if size == -1 and rest > 0 else size for size in wanted]
     if len(wanted) > 6 or any(size < 0 for size in wanted) or prod(wanted) != prod(value.shape):
         raise _trouble(node, "onnx-graph", f"the shape {wanted[:8]} does not hold the {prod(value.shape)} elements of {list(value.shape)}")
-    return _reshaped(value, tuple(wanted))
+    return _reshaped(node, value, tuple(wanted))
 
 
 def _axes(builder: _Builder, node: Node) -> list[int] | None:
@@ -307,7 +312,7 @@ def _squeeze(builder: _Builder, node: Node) -> Value:
     gone = {i for i, size in enumerate(value.shape) if size == 1} if axes is None else {_axis(node, axis, rank) for axis in axes}
     if any(value.shape[i] != 1 for i in gone):
         raise _trouble(node, "onnx-graph", f"axes {sorted(gone)} of {list(value.shape)} are not all of size 1")
-    return _reshaped(value, tuple(size for i, size in enumerate(value.shape) if i not in gone))
+    return _reshaped(node, value, tuple(size for i, size in enumerate(value.shape) if i not in gone))
 
 
 def _unsqueeze(builder: _Builder, node: Node) -> Value:
@@ -320,7 +325,7 @@ def _unsqueeze(builder: _Builder, node: Node) -> Value:
     if len(new) != len(axes) or rank > 6:
         raise _trouble(node, "onnx-attribute", f"axes {axes[:8]} repeat, or make a rank above 6")
     sizes = iter(value.shape)
-    return _reshaped(value, tuple(1 if i in new else next(sizes) for i in range(rank)))
+    return _reshaped(node, value, tuple(1 if i in new else next(sizes) for i in range(rank)))
 
 
 def _identity(builder: _Builder, node: Node) -> Value:

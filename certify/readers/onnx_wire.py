@@ -69,16 +69,21 @@ _MESSAGES: dict[str, dict[int, _Field]] = {
     "Shape": {1: _Field("dim", "Dimension", True)},
     "Dimension": {1: _Field("dim_value", "int"), 2: _Field("dim_param", "text"), 3: _skip("denotation")},
 }
+_MOST_MESSAGES = 1 << 19
 _WIRE = {"int": 0, "skip-int": 0, "float": 5}
 _FIX = "export the model again with a current exporter, or check that the file arrived whole"
 
 
 def decode_model(data: bytes) -> Message:
     """Return the Model message in `data`: present fields by name, repeated ones as lists (absent: empty list)."""
-    return _decode("Model", memoryview(data), "Model")
+    return _decode("Model", memoryview(data), "Model", [_MOST_MESSAGES])
 
 
-def _decode(kind: str, data: memoryview, where: str) -> Message:
+def _decode(kind: str, data: memoryview, where: str, room: list[int]) -> Message:
+    room[0] -= 1
+    if room[0] < 0:
+        raise Declined("limit-reached", f"the model has more than {_MOST_MESSAGES} nodes, tensors and attributes", where=where,
+                       fix="export a smaller graph")
     fields = _MESSAGES[kind]
     message: Message = {field.name: [] for field in fields.values() if field.many and field.type not in ("skip", "refuse")}
     seen: set[int] = set()
@@ -100,13 +105,13 @@ def _decode(kind: str, data: memoryview, where: str) -> Message:
             if number in seen:
                 raise Declined("onnx-duplicate-field", f"the field {field.name} occurs twice", where=where, fix=_FIX)
             seen.add(number)
-        _store(message, field, wire, value, inside)
+        _store(message, field, wire, value, inside, room)
     if kind == "Dimension" and len(message) > 1:  # one of the two, says the format; protobuf would keep the last
         raise Declined("onnx-duplicate-field", "a dimension has a size and a name", where=where, fix=_FIX)
     return message
 
 
-def _store(message: Message, field: _Field, wire: int, value: Any, where: str) -> None:
+def _store(message: Message, field: _Field, wire: int, value: Any, where: str, room: list[int]) -> None:
     if field.type in _WIRE and wire == 2 and field.many:  # packed
         message[field.name] += _packed(field.type, value, where)
         return
@@ -115,7 +120,7 @@ def _store(message: Message, field: _Field, wire: int, value: Any, where: str) -
     if field.type.startswith("skip"):
         return
     if field.type in _MESSAGES:
-        value = _decode(field.type, value, where)
+        value = _decode(field.type, value, where, room)
     elif field.type == "int":
         value = _signed(value)
     elif field.type == "float":

@@ -27,6 +27,8 @@ class Table:
 
 def read_table(data: bytes, limits: Limits) -> Table:
     """Return the table in the bytes of a CSV file; raises Declined with a `table-` code."""
+    limits.within(40 * len(data), "memory", "memory for reading the table in bytes")
+    limits.within(data.count(b"\n"), "table_cells", "lines of the table")
     try:
         lines = data.decode("utf-8").replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError:

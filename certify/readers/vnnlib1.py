@@ -17,8 +17,8 @@ from certify.errors import Declined
 from certify.limits import Limits
 from certify.readers.formula import Join, Node, Row, Specification
 
-_TOKEN = re.compile(r"[()]|[^\s();]+")
-_COMMENT = re.compile(rb";[^\n]*")
+_TOKEN = re.compile(r"[()]|[^ \t\r\n();]+")
+_COMMENT = re.compile(rb";[^\r\n]*")  # SMT-LIB: a comment ends with the first LF or CR
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _VARIABLE = re.compile(r"([XY])_(0|[1-9][0-9]{0,8})", re.ASCII)
 _MOST_BYTES = 64 << 20
@@ -35,6 +35,7 @@ def read_vnnlib1(data: bytes, limits: Limits) -> Specification:
     """Return the specification in the bytes of a VNN-LIB 1.0 file; raises Declined with a `vnnlib-` code."""
     if len(data) > _MOST_BYTES:
         raise Declined("vnnlib-size", f"{len(data)} bytes, at most {_MOST_BYTES} are read", fix="split the property into several files")
+    limits.within(80 * len(data), "memory", "memory for reading the property in bytes")
     limits.spend(100 * len(data), "reading the property")
     declared: dict[str, set[int]] = {"X": set(), "Y": set()}
     assertions: list[Node] = []

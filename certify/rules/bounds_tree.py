@@ -63,7 +63,7 @@ class _State:
 class _Leaf:
     state: _State
     number: int
-    rows: tuple[tuple[Row, ...], ...] | None  # one combination for each conjunct, or None: the best single row
+    rows: tuple[tuple[tuple[Row, Fraction], ...], ...] | None  # for each conjunct rows with weights, or None: the best single row
 
 
 @dataclass(eq=False)
@@ -102,7 +102,9 @@ class _Check:
         position = 0
         for part in self.parts:
             self.part, self.work = part, _Work()
-            self.singles = [_specification((row,), self.network) for conjunct in part.conjuncts for row in conjunct] if self.row is None else []
+            self._charge(sum(map(len, part.conjuncts)) if self.row is None else 0)
+            listed = [row for conjunct in part.conjuncts for row in conjunct] if self.row is None else []
+            self.singles = [_specification(((row, Fraction(1)),), self.network) for row in listed]
             root = _State(np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper]), None, 0)
             position = walk(self.tree, position, root, self._children, self._leaf, self.limits)
             self._flush()
@@ -161,8 +163,14 @@ class _Check:
         if len(self.work.leaves) + len(self.work.fresh) >= self.segment:
             self._flush()
 
-    def _choose(self, conjunct: tuple[Row, ...]) -> tuple[Row, ...]:
-        """Return the rows that close a conjunct at the next entry of `row`: one, or a combination as scaled rows."""
+    def _charge(self, rows: int) -> None:
+        """Charge the making of the specifications of that many rows, before they are made."""
+        width = self.network.inputs + self.network.outputs
+        self.limits.within(32 * rows * width, "memory", "memory for the rows of the property in bytes")
+        self.limits.spend(rows * (20_000 + 20 * width), "rounding the rows of the property")
+
+    def _choose(self, conjunct: tuple[Row, ...]) -> tuple[tuple[Row, Fraction], ...]:
+        """Return the rows that close a conjunct at the next entry of `row`, with their weights."""
         row = self.row if self.row is not None else np.zeros(0)
         if self.rows_used >= len(row):
             raise Rejected("array-shape", "there are fewer entries than conjuncts at leaves", where="evidence array row")
@@ -171,7 +179,7 @@ class _Check:
         if index >= len(conjunct) or index < -1:
             raise Rejected("evidence-range", f"a conjunct of {len(conjunct)} rows has no row {index}", where="evidence array row")
         if index >= 0:
-            return (conjunct[index],)
+            return ((conjunct[index], Fraction(1)),)
         weights = self.mix[self.mixed : self.mixed + len(conjunct)] if self.mix is not None else np.zeros(0)
         self.mixed += len(conjunct)
         if len(weights) != len(conjunct):
@@ -180,7 +188,8 @@ class _Check:
             raise Rejected("evidence-range", "a multiplier is negative", where="evidence array mix")
         if not bool(weights.any()):
             raise Rejected("all-zero", "multipliers that are all zero prove nothing", where="evidence array mix")
-        return tuple(_scaled(row, Fraction(float(weight))) for row, weight in zip(conjunct, weights, strict=True) if weight)
+        self.limits.spend(5000 * sum(1 + len(row.inputs) + len(row.outputs) for row in conjunct), "combining rows")
+        return tuple((row, Fraction(float(weight))) for row, weight in zip(conjunct, weights, strict=True) if weight)
 
     def _flush(self) -> None:
         work, self.work = self.work, _Work()
@@ -189,7 +198,8 @@ class _Check:
             size = self._batch()
             for start in range(0, len(level), size):
                 self._propagate(level[start : start + size])
-        size = self._batch()
+        rows = len(self.singles) or len(self.part.conjuncts)
+        size = max(1, min(self._batch(), _SEGMENT_BYTES // (32 * rows * (self.network.inputs + self.network.outputs))))
         for start in range(0, len(work.leaves), size):
             self._close(work.leaves[start : start + size])
 
@@ -210,6 +220,7 @@ class _Check:
         lower, upper = np.stack([leaf.state.lower for leaf in leaves]), np.stack([leaf.state.upper for leaf in leaves])
         lengths = [len(conjunct) if self.row is None else 1 for conjunct in self.part.conjuncts]
         rows: list[_Specification] = []
+        self._charge(sum(len(leaf.rows) for leaf in leaves if leaf.rows is not None))
         for leaf in leaves:
             rows += self.singles if leaf.rows is None else [_specification(chosen, self.network) for chosen in leaf.rows]
         owner = np.repeat(np.arange(len(leaves)), sum(lengths))
@@ -223,7 +234,9 @@ class _Check:
                 raise Rejected("leaf-uncovered", f"the bound of conjunct {conjunct} is {best[worst]:.3g}, not above 0",
                                where=f"leaf {leaves[worst].number}",
                                fix="the evidence does not establish the claim: ask the author for a new certificate")
-            self.smallest = min(self.smallest, float(best[worst]))
+            # In the units of the rows: an author must not scale the margin by the weights of a combination.
+            units = np.array([1.0 if leaf.rows is None else float(sum(weight for _, weight in leaf.rows[conjunct])) for leaf in leaves])
+            self.smallest = min(self.smallest, float((best / units).min()))
 
     def _bound(self, rows: list[_Specification], owner: Index, bounds: Bounds, lower: Array, upper: Array) -> Array:
         last = len(self.network.layers)
@@ -252,14 +265,14 @@ class _Specification:
     constant: float
 
 
-def _specification(rows: Sequence[Row], network: Network) -> _Specification:
-    """Return the sum of rows, formed in rationals, with its coefficients rounded to doubles."""
+def _specification(rows: Sequence[tuple[Row, Fraction]], network: Network) -> _Specification:
+    """Return the sum of weighted rows, formed in rationals, with its coefficients rounded to doubles."""
     sides = []
-    for size, terms in ((network.inputs, [row.inputs for row in rows]), (network.outputs, [row.outputs for row in rows])):
+    for size, terms in ((network.inputs, [(row.inputs, w) for row, w in rows]), (network.outputs, [(row.outputs, w) for row, w in rows])):
         total: dict[int, Fraction] = {}
-        for term in terms:
+        for term, weight in terms:
             for index, value in term.items():
-                total[index] = total.get(index, Fraction(0)) + value
+                total[index] = total.get(index, Fraction(0)) + weight * value
         coefficients, residue = np.zeros(size), np.zeros(size)
         for index, value in total.items():
             near = below(value)
@@ -267,14 +280,10 @@ def _specification(rows: Sequence[Row], network: Network) -> _Specification:
             lost = abs(value - Fraction(near))
             coefficients[index], residue[index] = near, max(above(lost), SNAP) if lost else 0.0
         sides.append((coefficients, residue))
-    constant = below(sum((row.constant for row in rows), Fraction(0)))
+    constant = below(sum((weight * row.constant for row, weight in rows), Fraction(0)))
     if abs(constant) > 2.0**300 or any(bool((np.abs(values) > 2.0**300).any()) for side in sides for values in side):
         raise Rejected("number-too-large", "a coefficient of the property exceeds 2^300 in size", fix="such a property can't be checked in f64-gamma")
     return _Specification(sides[0][0], sides[1][0], sides[0][1], sides[1][1], constant)
-
-
-def _scaled(row: Row, factor: Fraction) -> Row:
-    return Row({i: factor * v for i, v in row.inputs.items()}, {i: factor * v for i, v in row.outputs.items()}, factor * row.constant)
 
 
 def _bounds(slot: _Slot | None) -> Bounds:

@@ -25,7 +25,7 @@ def evaluate(network: Network, point: Sequence[Fraction], limits: Limits) -> tup
     if len(point) != network.inputs:
         raise ValueError(f"{len(point)} coordinates for {network.inputs} inputs")
     distinct = {value.denominator for value in point}
-    limits.spend(4 * _words(sum(d.bit_length() for d in distinct)) ** 2, "a common denominator of the point")
+    limits.spend(10 * _words(sum(d.bit_length() for d in distinct)) ** 2, "a common denominator of the point")
     denominator = fmpz(lcm(*distinct))
     values = [fmpz(int(value * int(denominator))) for value in point]
     for layer in network.layers:

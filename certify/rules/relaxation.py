@@ -33,6 +33,7 @@ from certify.rules.products import dot, matmul, matmul_transposed
 Index = np.ndarray[Any, np.dtype[np.int64]]
 _ROW_BYTES = 64 << 20
 _STEP = 2.0**30
+_CALL = 100_000  # the interpreted part of one layer's step, in elementary operations
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,7 @@ class Relaxation:
 
         `inherited` bounds hold for larger boxes. Inputs of activations that the interval pass leaves unstable are bounded backward.
         """
+        self.limits.spend(_CALL * len(self.network.layers), "interval bounds")
         lows, highs = [snap_lower(lower)], [snap_upper(upper)]
         for k, layer in enumerate(self.network.layers):
             self._forward(k, lows, highs)
@@ -109,6 +111,7 @@ class Relaxation:
         `bounds` hold on larger boxes; `added` are exact coefficients of the inputs, one row of them a row, added at the input.
         """
         coefficients, constant, owner = rows.coefficients, rows.constant, rows.owner
+        self.limits.spend(_CALL * (k + 1) + 10 * coefficients.shape[0] * sum(self.sizes[: k + 1]), "bounding backward through the network")
         for j in range(k - 1, -1, -1):
             layer = self.network.layers[j]
             above = _of(self.magnitude(bounds, j + 1), owner)

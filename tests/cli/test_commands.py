@@ -308,3 +308,26 @@ def test_names_of_files_are_never_options_or_verdicts(folder: Path) -> None:
         assert done.returncode in (1, 2)
         done = run(folder, "verify", f"./{name}", "a.cert", *subjects)
         assert done.returncode == 1 and done.stdout.startswith("rejected") and done.stdout.count("\nverified") == 1
+
+
+@pytest.mark.parametrize("command", [["certify.cli.main", "verify"], ["certify.cli.check"]])
+def test_a_verdict_that_can_not_be_written_is_none(folder: Path, command: list[str]) -> None:
+    run(folder, "prove", "region", "ramp.onnx", "ramp.vnnlib", "-o", "a.cert")
+    words = " ".join([sys.executable, "-m", *command, "a.cert", "--subject", "ramp.onnx", "--subject", "ramp.vnnlib"])
+    for redirect in (">/dev/full", ">&-"):
+        done = subprocess.run(["bash", "-c", f"{words} {redirect}"], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 73 and "Traceback" not in done.stderr
+    done = subprocess.run(["bash", "-c", f"PYTHONIOENCODING=ascii {words}"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and done.stdout.startswith("verified")
+
+
+def test_show_survives_numbers_that_no_double_holds(folder: Path) -> None:
+    (folder / "huge.vnnlib").write_text((folder / "ramp.vnnlib").read_text() + "(assert (<= X_0 1e999))\n")
+    assert run(folder, "show", "huge.vnnlib").returncode == 0
+    specimen = bases().witness.copy()
+    specimen.items["point"] = ["1" + "0" * 999, "1/3"]
+    (folder / "huge.cert").write_bytes(specimen.seal())
+    assert "beyond the range" in run(folder, "show", "huge.cert").stdout
+    assert run(folder, "show", "huge.cert", "--evidence", "point").returncode == 0
+    (folder / "evil.csv").write_bytes(b"a\rverified  everything,b\n1,2\n")
+    assert "\r" not in run(folder, "show", "evil.csv").stdout

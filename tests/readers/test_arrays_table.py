@@ -142,7 +142,8 @@ def array_lengths() -> Iterator[Case]:
         yield f"{dtype}, a byte long", whole + b"\0"
         yield f"{dtype}, two files", whole * 2
         yield f"{dtype}, no data", whole[:128]
-    for shape in ("(268435456,)", "(1099511627776,)", "(4294967296, 4294967296)", "(281462092005375, 65537, 2)", "(" + "281474976710655, " * 8 + ")"):
+    largest = "(" + ", ".join(["281474976710655"] * 8) + ")"
+    for shape in ("(268435456,)", "(1099511627776,)", "(4294967296, 4294967296)", "(281462092005375, 65537, 2)", largest):
         yield f"shape {shape}", described(shape=shape)
     yield "an empty array with data", described(shape="(0, 2)")
     yield "a scalar with two values", described(shape="()")

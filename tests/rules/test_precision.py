@@ -253,7 +253,7 @@ def test_work_is_the_documented_sum():
     part = box([-1, -1], [1, 1], (Row({}, {0: Fraction(1)}, Fraction(5)),))
     limits = Limits().fresh()
     checked(net, [part], {"tree": np.array([0, -1, -2], "<i4"), "split_at": array(0.0), "recompute": array(1, 1, 1).astype("|u1")}, limits)
-    assert limits.spent == 61094, limits.spent
+    assert limits.spent == 2882894, limits.spent
 
 
 def test_largest_and_smallest():
@@ -478,14 +478,14 @@ def test_exact_evaluation_is_charged():
         [Fraction(1, 3**99), Fraction(1, 5**99)],
         limits,
     )
-    assert limits.spent == 7244, limits.spent
+    assert limits.spent == 7538, limits.spent
 
 
 def test_constant_is_rounded_down():
     net = Network((1, 1), 1, ())
-    spec = bounds_tree._specification((Row({}, {0: Fraction(1)}, Fraction(1, 3)),), net)
+    spec = bounds_tree._specification(((Row({}, {0: Fraction(1)}, Fraction(1, 3)), Fraction(1)),), net)
     assert Fraction(spec.constant) < Fraction(1, 3)
     for v in (Fraction(1, 3), Fraction(-1, 3), Fraction(1, 10**400), Fraction(-1, 10**95), Fraction(7, 10**91)):
-        spec = bounds_tree._specification((Row({0: v}, {0: v}, Fraction(0)),), net)
+        spec = bounds_tree._specification(((Row({0: v}, {0: v}, Fraction(0)), Fraction(1)),), net)
         for c, r in ((spec.inputs, spec.input_residue), (spec.outputs, spec.output_residue)):
             assert abs(v - Fraction(float(c[0]))) <= Fraction(float(r[0])) and (c[0] == 0 or abs(c[0]) >= SNAP) and (r[0] == 0 or r[0] >= SNAP)
