@@ -120,6 +120,8 @@ def vectors() -> Iterator[Vector]:
                edited(lambda c: c["subject"][0]["digest"].update(sha256=c["subject"][0]["digest"]["sha256"].upper())), "a second form of a digest")
     yield case("name-with-slash", "malformed", edited(lambda c: _rename(c, "../ramp.onnx")), "names are followed as paths")
     yield case("name-that-turns-the-line", "malformed", edited(lambda c: _rename(c, "ramp\u202exnno.onnx")), "a name that shows as another")
+    for name, text_ in (("space", "a b"), ("line-feed", "a\nb"), ("escape", "a\x1b[1m"), ("digest", "a(sha256_770e607624d6)")):
+        yield case(f"name-with-{name}", "malformed", edited(lambda c, text_=text_: _rename(c, text_)), "names read like sentences or digests")
     yield case("assumptions-twice", "malformed", edited(lambda c: c["predicate"]["assumptions"].append("real-arithmetic")),
                "a second form of the same list")
     yield case("signed", "feature-unsupported", parts(text, ("signatures/a.json", b"{}")), "a signature that nobody checks", "declined",
@@ -135,6 +137,11 @@ def vectors() -> Iterator[Vector]:
                                                "scale": "1", "subtract": "0", "divide": "1",
                                                "semantics": "real"}
         yield case(f"rational-{name}", "malformed", parts(canonical(made)), f"the number {number[:12]!r} is read")
+    split = bases().split
+    named = [("mimetype", MIMETYPE.encode()), ("certificate.json", canonical(split.content()))]
+    arrays = [(f"evidence/{key}.bin", split.arrays[key].tobytes()) for key in sorted(split.arrays)]
+    yield Vector("arrays-in-order", "verified", "", zipped([*named, *arrays]), own(split), "none")
+    yield Vector("arrays-out-of-order", "rejected", "malformed", zipped([*named, *arrays[::-1]]), own(split), "a second form of the same certificate")
     members = [(f"evidence/a{k}.bin", b"") for k in range(4095)]
     yield case("too-many-members", "limit-reached", parts(text, *members), "members without a limit", "declined")
 
