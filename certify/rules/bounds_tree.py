@@ -74,7 +74,8 @@ class _Work:
 
 def check(network: Network, parts: Sequence[Part], arrays: Mapping[str, Array], limits: Limits) -> Figures:
     """Return figures if every leaf closes every conjunct; raises Rejected (`leaf-uncovered` where one does not) or Declined."""
-    return _Check(network, parts, arrays, limits).run()
+    with np.errstate(over="ignore", invalid="ignore"):  # infinities and NaN end in a rejection, not in a warning
+        return _Check(network, parts, arrays, limits).run()
 
 
 class _Check:
