@@ -4,9 +4,8 @@
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from certify.errors import CertifyError
 from certify.limits import Limits
-from toolkit import Specimen, model, npy
+from toolkit import Specimen, model, npy, refused
 
 leaf = {"tree": np.array([-1], "<i4")}
 RG = {
@@ -22,16 +21,6 @@ RG = {
     "semantics": "real",
 }
 G = {"format": "vnnlib-1", "semantics": "real"}
-
-
-def refused(code, action, *arguments):
-    """Require that an action raises our error with exactly this code."""
-    try:
-        action(*arguments)
-    except CertifyError as error:
-        assert error.code == code, (error.code, code)
-        return
-    raise AssertionError("accepted")
 
 
 def _spec(kind, given, files, says, evidence, items, arrays=None):

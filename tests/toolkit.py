@@ -6,7 +6,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from certify import archive, container
 from certify.certificate import PREDICATE_TYPE, TYPE
+from certify.errors import CertifyError
 from certify.limits import Limits
 from certify.verification import Verification, check
 
@@ -96,6 +97,16 @@ class Specimen:
 def pack(content: Mapping[str, Any], arrays: Mapping[str, np.ndarray[Any, Any]], inputs: Mapping[str, bytes] | None = None) -> bytes:
     """Return the bytes of a certificate with exactly this statement, canonical where the statement allows it."""
     return b"".join(bytes(piece) for piece in archive.pieces(container.members(content, arrays, inputs or {})))
+
+
+def refused(code: str, action: Callable[..., object], *arguments: object) -> None:
+    """Require that an action raises our error with exactly this code."""
+    try:
+        action(*arguments)
+    except CertifyError as error:
+        assert error.code == code, (error.code, code)
+        return
+    raise AssertionError("accepted")
 
 
 def zipped(members: Sequence[tuple[str, bytes]]) -> bytes:

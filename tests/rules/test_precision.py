@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 
 import random_networks as made
-from certify.errors import CertifyError
 from certify.limits import Limits
 from certify.readers.formula import Part, Row
 from certify.readers.network import Dense, Network, Relu, Scale
@@ -14,6 +13,7 @@ from certify.rules import bounds_tree
 from certify.rules.balls import SNAP
 from certify.rules.evaluation import evaluate
 from certify.rules.relaxation import Bounds, Relaxation, Rows
+from toolkit import refused
 
 leaf = {"tree": np.array([-1], "<i4")}
 
@@ -21,16 +21,6 @@ leaf = {"tree": np.array([-1], "<i4")}
 def array(*values):
     """Return a float array."""
     return np.array(values, float)
-
-
-def refused(code, action, *arguments):
-    """Require that an action raises our error with exactly this code."""
-    try:
-        action(*arguments)
-    except CertifyError as e:
-        assert e.code == code, (e.code, code)
-        return
-    raise AssertionError("accepted")
 
 
 def checked(net, parts, arrays, limits=None):
