@@ -152,6 +152,15 @@ def test_multipliers_do_not_scale_the_margin():
     assert 0 < small.figures["smallest_margin"] < 2e-9
 
 
+def test_multipliers_whose_sum_no_double_holds():
+    """Tiny rows with huge multipliers: the combination is ordinary, the sum of the multipliers is not."""
+    tiny = "0." + "0" * 299 + "1"
+    text = f"(assert (and (>= (* {tiny} Y_0) (* 2 {tiny})) (>= (* {tiny} Y_0) (* 3 {tiny}))))\n"
+    arrays = {**leaf, "row": np.array([-1], "<i4"), "mix": np.array([1.5e308, 1.5e308])}
+    made = _identity(text, {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, arrays)
+    assert 0 <= made.verify().figures["smallest_margin"] < 1e-290
+
+
 def test_names_that_read_like_sentences_or_digests_are_malformed():
     for name in ("good.onnx (sha256 770e607624d6)", "a b", "a\nb", "a\x1b[1mb", "a\u202eb", "", "a/b"):
         made = _identity("(assert (>= Y_0 2))\n", {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, leaf)

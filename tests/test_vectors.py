@@ -57,26 +57,19 @@ def test_corpus_is_made_again_byte_for_byte(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_corpus_is_large_and_mostly_negative(kind: str) -> None:
+def test_corpus_is_large_and_fails_a_checker_that_accepts_everything(kind: str) -> None:
     entries = _index(kind)
     negative = [entry for entry in entries if entry["verdict"] != "verified"]
     assert len(entries) >= 40 and len(negative) >= 0.6 * len(entries)
     assert all(entry["bug"] for entry in entries)
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_a_checker_that_accepts_everything_fails_the_corpus(kind: str) -> None:
-    entries = _index(kind)
-    assert sum(entry["verdict"] != "verified" for entry in entries) >= 0.6 * len(entries)
-
-
 @pytest.mark.parametrize("kind", ["region", "robust"])
 def test_a_checker_that_only_parses_accepts_every_semantic_negative(kind: str) -> None:
-    semantic = accepted = 0
+    semantic = 0
     for entry in _index(kind):
         if entry["verdict"] == "verified" or entry["code"].startswith(_PARSED_BY_KIND) or entry["name"].startswith("role-"):
             continue
         semantic += 1
         decode(container.read((ROOT / kind / entry["verdict"] / f"{entry['name']}.cert").read_bytes(), Limits(), entry["name"]))
-        accepted += 1
-    assert semantic == accepted >= 40
+    assert semantic >= 40  # and none of them raised

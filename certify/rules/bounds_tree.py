@@ -236,8 +236,9 @@ class _Check:
                                where=f"leaf {leaves[worst].number}",
                                fix="the evidence does not establish the claim: ask the author for a new certificate")
             # In the units of the rows: an author must not scale the margin by the weights of a combination.
-            units = np.array([1.0 if leaf.rows is None else float(sum(weight for _, weight in leaf.rows[conjunct])) for leaf in leaves])
-            self.smallest = min(self.smallest, float((best / units).min()))
+            for leaf, bound in zip(leaves, best.tolist(), strict=True):
+                total = Fraction(1) if leaf.rows is None else sum((weight for _, weight in leaf.rows[conjunct]), Fraction(0))
+                self.smallest = min(self.smallest, bound if total == 1 else float(Fraction(bound) / total))
 
     def _bound(self, rows: list[_Specification], owner: Index, bounds: Bounds, lower: Array, upper: Array) -> Array:
         last = len(self.network.layers)
