@@ -2,7 +2,7 @@
 """Specifications: which (input, output) pairs are unsafe, as a union of parts, each a rational box with conjunctions of linear rows.
 
 Guarantee: `parts` returns the disjunctive normal form of the conjunction of all assertions, exactly: (x, y) satisfies the
-formula if and only if x lies in the box of some part and every row of one of its conjuncts is <= 0 there. Equal
+formula if and only if x lies in the box of some part and every row of one of its conjuncts holds there (<= 0, < 0 if strict). Equal
 boxes are joined at their first occurrence; parts with an empty box are dropped and counted.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import product, repeat
 from typing import Literal
 
 from certify.errors import Declined
@@ -22,29 +22,41 @@ _MOST_DISJUNCTS = 10**5
 
 @dataclass(frozen=True)
 class Row:
-    """g(x, y) = inputs.x + outputs.y + constant; a point is unsafe only if g <= 0."""
+    """g(x, y) = inputs.x + outputs.y + constant; a point is unsafe only if g <= 0, or g < 0 if `strict`."""
 
     inputs: Mapping[int, Fraction]
     outputs: Mapping[int, Fraction]
     constant: Fraction
+    strict: bool = False
 
     def value(self, x: Mapping[int, Fraction] | tuple[Fraction, ...], y: Mapping[int, Fraction] | tuple[Fraction, ...]) -> Fraction:
         """Return g at a point, exactly."""
         return (self.constant + sum((c * x[i] for i, c in self.inputs.items()), Fraction(0))
                 + sum((c * y[i] for i, c in self.outputs.items()), Fraction(0)))
 
+    def holds(self, x: Mapping[int, Fraction] | tuple[Fraction, ...], y: Mapping[int, Fraction] | tuple[Fraction, ...]) -> bool:
+        """Return whether a point satisfies the row, exactly."""
+        value = self.value(x, y)
+        return value < 0 or (value == 0 and not self.strict)
+
 
 @dataclass(frozen=True)
 class Part:
-    """A box (rational ends, one pair an input, never empty) and the conjuncts that make its points unsafe."""
+    """A box (rational ends, one pair an input, never empty) and the conjuncts that make its points unsafe.
+
+    `open_lower` and `open_upper` are the inputs whose lower or upper end does not belong to the box.
+    """
 
     lower: tuple[Fraction, ...]
     upper: tuple[Fraction, ...]
     conjuncts: tuple[tuple[Row, ...], ...]
+    open_lower: frozenset[int] = frozenset()
+    open_upper: frozenset[int] = frozenset()
 
     def holds_input(self, x: tuple[Fraction, ...]) -> bool:
         """Return whether x lies in the box, exactly."""
-        return len(x) == len(self.lower) and all(a <= v <= b for a, v, b in zip(self.lower, x, self.upper, strict=True))
+        return len(x) == len(self.lower) and all(a <= v <= b for a, v, b in zip(self.lower, x, self.upper, strict=True)) and not any(
+            x[i] == self.lower[i] for i in self.open_lower) and not any(x[i] == self.upper[i] for i in self.open_upper)
 
 
 @dataclass(frozen=True)
@@ -75,7 +87,7 @@ class Parts:
     empty: int
 
 
-_Bounds = dict[int, Fraction]
+_Bounds = dict[int, tuple[Fraction, bool]]  # an end, and whether it is closed (upper) or open (lower): so min and max take the tighter one
 
 
 def parts(specification: Specification, limits: Limits) -> Parts:
@@ -91,14 +103,14 @@ def parts(specification: Specification, limits: Limits) -> Parts:
     upper: _Bounds = {}
     _tighten(common, lower, upper)
     shared = [row for row in common if not _is_bound(row)]
-    found: dict[frozenset[tuple[str, int, Fraction]], list[tuple[Row, ...]]] = {}
-    boxes: dict[frozenset[tuple[str, int, Fraction]], tuple[_Bounds, _Bounds]] = {}
+    found: dict[frozenset[tuple[str, int, tuple[Fraction, bool]]], list[tuple[Row, ...]]] = {}
+    boxes: dict[frozenset[tuple[str, int, tuple[Fraction, bool]]], tuple[_Bounds, _Bounds]] = {}
     empty = 0
     for term in product(*(terms for terms in choices if len(terms) > 1)):
         rows = [row for chosen in term for row in chosen]
         low, high = _tighten(rows, dict(lower), dict(upper)) if any(map(_is_bound, rows)) else (lower, upper)
         kept = [row for row in (*shared, *rows) if not _is_bound(row)]
-        if any(not row.inputs and not row.outputs and row.constant > 0 for row in kept) or any(low[i] > high[i] for i in low.keys() & high.keys()):
+        if any(not row.inputs and not row.outputs and not row.holds({}, {}) for row in kept) or any(map(_empty, low.items(), repeat(high))):
             empty += 1
             continue
         if missing := set(range(specification.inputs)) - (low.keys() & high.keys()):
@@ -108,8 +120,16 @@ def parts(specification: Specification, limits: Limits) -> Parts:
         boxes.setdefault(key, (low, high))
         found.setdefault(key, []).append(tuple(row for row in kept if row.inputs or row.outputs))
     order = range(specification.inputs)
-    return Parts(tuple(Part(tuple(boxes[key][0][i] for i in order), tuple(boxes[key][1][i] for i in order), tuple(conjuncts))
-                       for key, conjuncts in found.items()), empty)
+    return Parts(tuple(Part(tuple(low[i][0] for i in order), tuple(high[i][0] for i in order), tuple(conjuncts),
+                            frozenset(i for i in order if low[i][1]), frozenset(i for i in order if not high[i][1]))
+                       for conjuncts, (low, high) in ((found[key], boxes[key]) for key in found)), empty)
+
+
+def _empty(end: tuple[int, tuple[Fraction, bool]], upper: _Bounds) -> bool:
+    """Return whether no number lies between a lower end and the upper end of the same input, if there is one."""
+    index, (low, is_open) = end
+    high, closed = upper.get(index, (low + 1, True))
+    return low > high or (low == high and (is_open or not closed))
 
 
 def _size(node: Node) -> tuple[int, int]:
@@ -149,12 +169,12 @@ def _tighten(rows: Iterable[Row], lower: _Bounds, upper: _Bounds) -> tuple[_Boun
             (index, factor), = row.inputs.items()
             end = -row.constant / factor
             if factor > 0:
-                upper[index] = min(end, upper.get(index, end))
+                upper[index] = min((end, not row.strict), upper.get(index, (end, True)))
             else:
-                lower[index] = max(end, lower.get(index, end))
+                lower[index] = max((end, row.strict), lower.get(index, (end, False)))
     return lower, upper
 
 
-def _differences(side: str, bounds: _Bounds, base: _Bounds) -> Iterator[tuple[str, int, Fraction]]:
+def _differences(side: str, bounds: _Bounds, base: _Bounds) -> Iterator[tuple[str, int, tuple[Fraction, bool]]]:
     if bounds is not base:
         yield from ((side, index, end) for index, end in bounds.items() if base.get(index) != end)

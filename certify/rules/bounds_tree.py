@@ -2,7 +2,8 @@
 """A branching over the input box whose every leaf is shown to be free of unsafe points.
 
 A leaf closes a conjunct {g_1 <= 0, ..., g_r <= 0} if a lower bound of some g_i, or of some sum of lambda_i g_i with lambda >= 0 not
-all 0, is positive on its box: at an unsafe point the sum would be <= 0. A conjunct without rows is never closed. If every leaf closes every
+all 0, is positive on its box: at an unsafe point the sum would be <= 0. If a g_i with lambda_i > 0 is strict (unsafe where g_i < 0), a bound
+of 0 is enough. A conjunct without rows is never closed. If every leaf closes every
 conjunct of its part, no point of any part is unsafe: the leaves cover the box (`tree`; a split at theta is x_t >= theta or x_t <=
 theta), and each bound is sound (`relaxation`). Rational coefficients q that are no doubles are rounded to r, and
 |q - r| H is deducted; combinations are formed in rationals.
@@ -227,11 +228,14 @@ class _Check:
         owner = np.repeat(np.arange(len(leaves)), sum(lengths))
         self.limits.spend(20 * owner.size * sum(self.relaxation.sizes), "bounding the rows of leaves")
         found = self._bound(rows, owner, bounds, lower, upper).reshape(len(leaves), sum(lengths))
+        strict = np.array([row.strict for row in rows]).reshape(found.shape)
         ends = np.cumsum([0, *lengths])
         for conjunct in range(len(lengths)):
-            best = found[:, ends[conjunct] : ends[conjunct + 1]].max(axis=1)
-            worst = int(best.argmin())
-            if not best[worst] > 0:
+            own = slice(ends[conjunct], ends[conjunct + 1])
+            best = found[:, own].max(axis=1)
+            shut = ((found > 0) | (strict & (found >= 0)))[:, own].any(axis=1)
+            if not shut.all():
+                worst = int(np.where(shut, np.inf, best).argmin())
                 raise Rejected("leaf-uncovered", f"the bound of conjunct {conjunct} is {best[worst]:.3g}, not above 0",
                                where=f"leaf {leaves[worst].number}",
                                fix="the evidence does not establish the claim: ask the author for a new certificate")
@@ -265,6 +269,7 @@ class _Specification:
     input_residue: Array
     output_residue: Array
     constant: float
+    strict: bool
 
 
 def _specification(rows: Sequence[tuple[Row, Fraction]], network: Network) -> _Specification:
@@ -285,7 +290,7 @@ def _specification(rows: Sequence[tuple[Row, Fraction]], network: Network) -> _S
     constant = below(sum((weight * row.constant for row, weight in rows), Fraction(0)))
     if abs(constant) > 2.0**300 or any(bool((np.abs(values) > 2.0**300).any()) for side in sides for values in side):
         raise Rejected("number-too-large", "a coefficient of the property exceeds 2^300 in size", fix="such a property can't be checked in f64-gamma")
-    return _Specification(sides[0][0], sides[1][0], sides[0][1], sides[1][1], constant)
+    return _Specification(sides[0][0], sides[1][0], sides[0][1], sides[1][1], constant, any(row.strict for row, _ in rows))
 
 
 def _bounds(slot: _Slot | None) -> Bounds:

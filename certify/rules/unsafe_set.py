@@ -62,12 +62,12 @@ def constrained(part: Part) -> bool:
 
 def inhabits(part: Part, x: tuple[Fraction, ...]) -> bool:
     """Return whether x lies in the part's input set: its box, and the input constraints of one of its conjuncts."""
-    return part.holds_input(x) and any(all(row.outputs or row.value(x, ()) <= 0 for row in conjunct) for conjunct in part.conjuncts)
+    return part.holds_input(x) and any(all(row.outputs or row.holds(x, ()) for row in conjunct) for conjunct in part.conjuncts)
 
 
 def violates(conjunct: tuple[Row, ...], x: tuple[Fraction, ...], y: tuple[Fraction, ...]) -> bool:
     """Return whether (x, y) satisfies all rows of a conjunct, exactly."""
-    return all(row.value(x, y) <= 0 for row in conjunct)
+    return all(row.holds(x, y) for row in conjunct)
 
 
 def establish(unsafe: UnsafeSet, evidence: Evidence, limits: Limits) -> Figures:

@@ -77,6 +77,8 @@ def near(network: Network, part: Part, points: Array, limits: Limits) -> Hit | N
 def _replay(network: Network, part: Part, candidates: Iterator[Array], limits: Limits) -> Hit | None:
     for x in candidates:
         for point, single in _rounded(x, part):
+            if not part.holds_input(point):  # on an open end
+                continue
             y = evaluate(network, point, limits.fresh())
             if any(violates(conjunct, point, y) for conjunct in part.conjuncts):
                 return Hit(point, y, single)
