@@ -186,8 +186,10 @@ def test_deep_networks_are_charged_for_every_step():
     from certify.claims.region import problem
     from certify.readers.network import Network, Relu, Scale
     from certify.rules import bounds_tree
+    from certify.rules.relaxation import Relaxation
 
     text = (_LINES + "(assert (>= Y_0 2))\n").encode()
     parts = problem(G, {"model": model(_IDENTITY), "property": text}, Limits()).parts
     layers = tuple(layer for _ in range(600) for layer in (Scale(1, np.array([-(2.0**-20)])), Relu(1)))
-    refused("limit-reached", bounds_tree.check, Network((1, 1), 1, layers), parts, leaf, Limits(work=1 << 30))
+    limits = Limits(work=1 << 30)
+    refused("limit-reached", bounds_tree.check, Relaxation(Network((1, 1), 1, layers), limits), parts, leaf, limits)

@@ -41,8 +41,25 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Ball:
+    """The x with ||weight (x - centre)||_p <= radius, p = 2 or 1 by `norm`, weight > 0 by coordinates."""
+
+    norm: Literal["l2", "l1"]
+    centre: tuple[Fraction, ...]
+    weight: tuple[Fraction, ...]
+    radius: Fraction
+
+    def holds(self, x: tuple[Fraction, ...]) -> bool:
+        """Return whether x lies in the ball, exactly."""
+        moves = [w * (v - c) for v, c, w in zip(x, self.centre, self.weight, strict=True)]
+        if self.norm == "l1":
+            return sum(map(abs, moves), Fraction(0)) <= self.radius
+        return sum((v * v for v in moves), Fraction(0)) <= self.radius**2
+
+
+@dataclass(frozen=True)
 class Part:
-    """A box (rational ends, one pair an input, never empty) and the conjuncts that make its points unsafe.
+    """A box (rational ends, one pair an input, never empty), cut with `ball`, and the conjuncts that make its points unsafe.
 
     `open_lower` and `open_upper` are the inputs whose lower or upper end does not belong to the box.
     """
@@ -52,11 +69,14 @@ class Part:
     conjuncts: tuple[tuple[Row, ...], ...]
     open_lower: frozenset[int] = frozenset()
     open_upper: frozenset[int] = frozenset()
+    ball: Ball | None = None
 
     def holds_input(self, x: tuple[Fraction, ...]) -> bool:
-        """Return whether x lies in the box, exactly."""
-        return len(x) == len(self.lower) and all(a <= v <= b for a, v, b in zip(self.lower, x, self.upper, strict=True)) and not any(
-            x[i] == self.lower[i] for i in self.open_lower) and not any(x[i] == self.upper[i] for i in self.open_upper)
+        """Return whether x lies in the box and the ball, exactly."""
+        if len(x) != len(self.lower) or not all(a <= v <= b for a, v, b in zip(self.lower, x, self.upper, strict=True)):
+            return False
+        on_open_end = any(x[i] == self.lower[i] for i in self.open_lower) or any(x[i] == self.upper[i] for i in self.open_upper)
+        return not on_open_end and (self.ball is None or self.ball.holds(x))
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,15 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """v = W h + b; `weight` is (outputs, inputs), `bias` (outputs,)."""
+    """v = W h + b; `weight` is (outputs, inputs), `bias` (outputs,).
+
+    A Gemm scales what the file stores: `weight` is alpha times the stored matrix, `bias` beta times the stored vector.
+    """
 
     weight: Array
     bias: Array
+    alpha: float = 1.0
+    beta: float = 1.0
 
     @property
     def size(self) -> int:

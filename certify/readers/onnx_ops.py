@@ -186,7 +186,7 @@ def _gemm(builder: _Builder, node: Node) -> Value:
         if added.ndim > 2 or (added.ndim == 2 and added.shape[0] != 1) or added.size not in (1, outputs):
             raise _trouble(node, "onnx-graph", f"C of shape {list(added.shape)} does not broadcast to 1 x {outputs}")
         bias = bias + beta * added.reshape(-1)
-    return _append(builder, node, left, Dense(np.ascontiguousarray(alpha * weight) + 0.0, bias), (1, outputs))
+    return _append(builder, node, left, Dense(np.ascontiguousarray(alpha * weight) + 0.0, bias, alpha, beta), (1, outputs))
 
 
 def _matmul(builder: _Builder, node: Node) -> Value:

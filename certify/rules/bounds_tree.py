@@ -5,19 +5,20 @@ A leaf closes a conjunct {g_1 <= 0, ..., g_r <= 0} if a lower bound of some g_i,
 all 0, is positive on its box: at an unsafe point the sum would be <= 0. If a g_i with lambda_i > 0 is strict (unsafe where g_i < 0), a bound
 of 0 is enough. A conjunct without rows is never closed. If every leaf closes every
 conjunct of its part, no point of any part is unsafe: the leaves cover the box (`tree`; a split at theta is x_t >= theta or x_t <=
-theta), and each bound is sound (`relaxation`). Rational coefficients q that are no doubles are rounded to r, and
-|q - r| H is deducted; combinations are formed in rationals.
+theta), and each bound is sound (`relaxation`, or `fixed_point` in the arithmetic exact-int); combinations are formed in rationals.
 
 Evidence: `tree`, `split_at` (thresholds in preorder), `recompute` (where bounds are computed afresh, else inherited from the
-nearest ancestor), `row` (leaf by leaf, conjunct by conjunct: which row; -1: the next vector of `mix`), `mix`. Every number is a choice for
-which any value in its range is sound; no bound is stored.
+nearest ancestor), `row` (leaf by leaf, conjunct by conjunct: which row; -1: the next vector of `mix`), `mix`; `slope` (sets of lower
+slopes), `leaf_slope` (leaf by leaf, conjunct by conjunct: which set its rows use; -1: the default), `node_slope` (the same for the backward
+bounds of each node that computes them). Every number is a choice for which any value in its range is sound; no bound is stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,10 +26,12 @@ from certify.errors import Declined, Rejected
 from certify.limits import Limits
 from certify.readers.formula import Part, Row
 from certify.readers.network import Network
-from certify.rules.balls import KAPPA, SNAP, Array, above, below, down, snap_lower, snap_upper
-from certify.rules.products import dot
-from certify.rules.relaxation import Bounds, Index, Relaxation, Rows, stack
+from certify.rules.balls import Array
+from certify.rules.relaxation import Bounds, Relaxation, Specification, stack
 from certify.rules.tree import walk
+
+if TYPE_CHECKING:
+    from certify.rules.fixed_point import FixedPoint
 
 _BATCH = 512
 _NODE_COST = 20_000  # a node's share of interpreted code, in elementary operations
@@ -65,57 +68,99 @@ class _Leaf:
     state: _State
     number: int
     rows: tuple[tuple[tuple[Row, Fraction], ...], ...] | None  # for each conjunct rows with weights, or None: the best single row
+    slopes: list[int]
 
 
 @dataclass(eq=False)
 class _Work:
-    fresh: list[tuple[_State, _Slot, _Slot | None]] = field(default_factory=list)
+    fresh: list[tuple[_State, _Slot, _Slot | None, int]] = field(default_factory=list)
     leaves: list[_Leaf] = field(default_factory=list)
 
 
-def check(network: Network, parts: Sequence[Part], arrays: Mapping[str, Array], limits: Limits) -> Figures:
-    """Return figures if every leaf closes every conjunct; raises Rejected (`leaf-uncovered` where one does not) or Declined."""
+def check(arithmetic: Relaxation | FixedPoint, parts: Iterable[Part], arrays: Mapping[str, Any], limits: Limits) -> Figures:
+    """Return figures if every leaf closes every conjunct; raises Rejected (`leaf-uncovered` where one does not) or Declined.
+
+    `arithmetic` was made with the network and with the array `slope`.
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # infinities and NaN end in a rejection, not in a warning
-        return _Check(network, parts, arrays, limits).run()
+        return _Check(arithmetic, parts, arrays, limits).run()
+
+
+def slope_sets(network: Network, arrays: Mapping[str, Any], limits: Limits) -> Any:
+    """Return the array `slope`, one row a set and one column a ReLU neuron, or None; raises Rejected `array-shape`."""
+    slope, neurons = arrays.get("slope"), sum(network.layers[k].size for k in network.activations)
+    if slope is not None and (not slope.shape[0] or slope.shape[1] != neurons):
+        raise Rejected("array-shape", f"the network has {neurons} ReLU neurons, a set of slopes {slope.shape[1]} columns",
+                       where="evidence array slope")
+    limits.within(0 if slope is None else 16 * slope.size, "memory", "memory for the sets of slopes in bytes")
+    return slope
+
+
+class _Indices:
+    """An array of choices, taken one by one: indices from -1 on."""
+
+    def __init__(self, arrays: Mapping[str, Any], name: str) -> None:
+        self.name, self.array, self.used = name, arrays.get(name), 0
+        if self.array is not None and name != "row" and bool((self.array == -1).all()):
+            raise Rejected("unused-evidence", "it says what its absence says", where=f"evidence array {name}")
+
+    def take(self, count: int, most: int) -> list[int]:
+        """Return the next `count` entries, each from -1 to `most` - 1; all -1 where the array is absent."""
+        if self.array is None:
+            return [-1] * count
+        found: list[int] = self.array[self.used : self.used + count].tolist()
+        self.used += count
+        if len(found) != count:
+            raise Rejected("array-shape", f"it ends after {len(self.array)} entries, before every choice is made",
+                           where=f"evidence array {self.name}")
+        if any(not -1 <= index < most for index in found):
+            raise Rejected("evidence-range", f"an index is outside -1 to {most - 1}", where=f"evidence array {self.name}")
+        return found
 
 
 class _Check:
-    def __init__(self, network: Network, parts: Sequence[Part], arrays: Mapping[str, Array], limits: Limits) -> None:
-        self.network, self.parts, self.limits = network, parts, limits
+    def __init__(self, arithmetic: Relaxation | FixedPoint, parts: Iterable[Part], arrays: Mapping[str, Any], limits: Limits) -> None:
+        self.arithmetic: Any = arithmetic  # one of two types with the same methods, each closed over its own arrays
+        self.network, self.parts, self.limits = arithmetic.network, parts, limits
         self.tree = arrays["tree"]
         limits.within(len(self.tree), "tree_nodes", "nodes of the tree")
         limits.spend(_NODE_COST * len(self.tree), "walking the tree")
         self.split_at = arrays.get("split_at")
         self.recompute = arrays.get("recompute")
-        self.row = arrays.get("row")
+        self.row, self.leaf_slope, self.node_slope = (_Indices(arrays, name) for name in ("row", "leaf_slope", "node_slope"))
         self.mix = arrays.get("mix")
+        self.sets = 0 if arrays.get("slope") is None else len(arrays["slope"])
+        if self.sets and set(range(self.sets)) - {int(k) for one in (self.leaf_slope, self.node_slope) if one.array is not None
+                                                  for k in np.unique(one.array)}:
+            raise Rejected("unused-evidence", "a set of slopes is never used", where="evidence array slope")
         if self.recompute is not None and (len(self.recompute) != len(self.tree) or bool((self.recompute > 1).any())):
             raise Rejected("array-shape" if len(self.recompute) != len(self.tree) else "evidence-range",
                            "recompute holds 0 or 1 for each node of the tree", where="evidence array recompute")
         if self.recompute is not None and not bool(self.recompute[1:].any()):
             raise Rejected("unused-evidence", "it says what its absence says", where="evidence array recompute")
-        self.relaxation = Relaxation(network, limits)
-        self.neurons = sum(network.layers[k].size for k in network.activations)
-        self.node = self.splits = self.rows_used = self.mixed = self.leaves = 0
-        self.smallest, self.largest = float("inf"), 0.0
-        self.segment = max(_BATCH, min(8 * _BATCH, _SEGMENT_BYTES // (16 * network.inputs + 1)))
+        self.neurons = sum(self.network.layers[k].size for k in self.network.activations)
+        self.node = self.splits = self.mixed = self.leaves = 0
+        self.margins: list[Fraction] = []  # the smallest so far
+        self.largest = 0.0
+        self.segment = max(_BATCH, min(8 * _BATCH, _SEGMENT_BYTES // (16 * self.network.inputs + 1)))
 
     def run(self) -> Figures:
         position = 0
         for part in self.parts:
             self.part, self.work = part, _Work()
-            self._charge(sum(map(len, part.conjuncts)) if self.row is None else 0)
-            listed = [row for conjunct in part.conjuncts for row in conjunct] if self.row is None else []
-            self.singles = [_specification(((row, Fraction(1)),), self.network) for row in listed]
-            root = _State(np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper]), None, 0)
-            position = walk(self.tree, position, root, self._children, self._leaf, self.limits)
+            alone = self.row.array is None
+            self._charge(sum(map(len, part.conjuncts)) if alone else 0)
+            listed = [row for conjunct in part.conjuncts for row in conjunct] if alone else []
+            self.singles = [self._specify(((row, Fraction(1)),)) for row in listed]
+            lower, upper = self.arithmetic.start(part)
+            position = walk(self.tree, position, _State(lower, upper, None, 0), self._children, self._leaf, self.limits)
             self._flush()
-        for name, used, array in (("tree", position, self.tree), ("split_at", self.splits, self.split_at), ("row", self.rows_used, self.row),
-                                  ("mix", self.mixed, self.mix)):
+        for name, used, array in (("tree", position, self.tree), ("split_at", self.splits, self.split_at), ("mix", self.mixed, self.mix),
+                                  *((one.name, one.used, one.array) for one in (self.row, self.leaf_slope, self.node_slope))):
             if array is not None and (used != len(array) or used == 0):
                 raise Rejected("tree-malformed" if name == "tree" else "unused-evidence", f"{len(array) - used} entries are left over",
                                where=f"evidence array {name}")
-        return Figures(self.leaves, self.smallest, self.largest)
+        return Figures(self.leaves, float(self.margins[0]) if self.margins else float("inf"), self.largest)
 
     def _enter(self, state: _State) -> _State:
         """Note a visited node: its own bounds are due where `recompute` says so, and always at a root."""
@@ -128,7 +173,7 @@ class _Check:
             return state
         slot = _Slot()
         own = _State(state.lower, state.upper, slot, state.depth)
-        self.work.fresh.append((own, slot, state.slot))
+        self.work.fresh.append((own, slot, state.slot, self.node_slope.take(1, self.sets)[0]))
         return own
 
     def _children(self, state: _State, item: int) -> tuple[_State, _State]:
@@ -145,10 +190,11 @@ class _Check:
         self.limits.spend(4 * inputs, "splitting a box")
         theta = float(self.split_at[self.splits])
         self.splits += 1
-        if not own.lower[item] < theta < own.upper[item]:
+        ends = self.arithmetic.cut(own.lower[item], own.upper[item], theta)
+        if ends is None:
             raise Rejected("branch-invalid", f"the threshold {theta} is not strictly inside the box of input {item}", where=f"node {self.node - 1}")
         high, low = own.lower.copy(), own.upper.copy()
-        high[item] = low[item] = theta
+        high[item], low[item] = ends
         return _State(high, own.upper, own.slot, own.depth + 1), _State(own.lower, low, own.slot, own.depth + 1)
 
     def _leaf(self, state: _State, record: int) -> None:
@@ -159,8 +205,8 @@ class _Check:
         if not all(self.part.conjuncts):
             raise Rejected("leaf-uncovered", "a conjunct constrains no output: its whole box is unsafe", where=f"leaf {record}",
                            fix="the property is violated by every input of this box")
-        chosen = None if self.row is None else tuple(self._choose(conjunct) for conjunct in self.part.conjuncts)
-        self.work.leaves.append(_Leaf(own, record, chosen))
+        chosen = None if self.row.array is None else tuple(self._choose(conjunct) for conjunct in self.part.conjuncts)
+        self.work.leaves.append(_Leaf(own, record, chosen, self.leaf_slope.take(len(self.part.conjuncts), self.sets)))
         self.leaves += 1
         if len(self.work.leaves) + len(self.work.fresh) >= self.segment:
             self._flush()
@@ -171,15 +217,13 @@ class _Check:
         self.limits.within(32 * rows * width, "memory", "memory for the rows of the property in bytes")
         self.limits.spend(rows * (20_000 + 20 * width), "rounding the rows of the property")
 
+    def _specify(self, rows: Sequence[tuple[Row, Fraction]]) -> tuple[Specification, bool]:
+        """Return the sum of weighted rows for the arithmetic, and whether one of them is strict."""
+        return self.arithmetic.specify(rows), any(row.strict for row, _ in rows)
+
     def _choose(self, conjunct: tuple[Row, ...]) -> tuple[tuple[Row, Fraction], ...]:
         """Return the rows that close a conjunct at the next entry of `row`, with their weights."""
-        row = self.row if self.row is not None else np.zeros(0)
-        if self.rows_used >= len(row):
-            raise Rejected("array-shape", "there are fewer entries than conjuncts at leaves", where="evidence array row")
-        index = int(row[self.rows_used])
-        self.rows_used += 1
-        if index >= len(conjunct) or index < -1:
-            raise Rejected("evidence-range", f"a conjunct of {len(conjunct)} rows has no row {index}", where="evidence array row")
+        index, = self.row.take(1, len(conjunct))
         if index >= 0:
             return ((conjunct[index], Fraction(1)),)
         weights = self.mix[self.mixed : self.mixed + len(conjunct)] if self.mix is not None else np.zeros(0)
@@ -195,7 +239,7 @@ class _Check:
 
     def _flush(self) -> None:
         work, self.work = self.work, _Work()
-        for depth in sorted({own.depth for own, _, _ in work.fresh}):
+        for depth in sorted({own.depth for own, *_ in work.fresh}):
             level = [entry for entry in work.fresh if entry[0].depth == depth]
             size = self._batch()
             for start in range(0, len(level), size):
@@ -206,91 +250,46 @@ class _Check:
             self._close(work.leaves[start : start + size])
 
     def _batch(self) -> int:
-        return max(1, min(_BATCH, _SEGMENT_BYTES // (16 * sum(self.relaxation.sizes))))
+        return max(1, min(_BATCH, int(_SEGMENT_BYTES // (16 * sum(self.arithmetic.sizes)))))
 
-    def _propagate(self, batch: list[tuple[_State, _Slot, _Slot | None]]) -> None:
-        known = [_bounds(parent) for _, _, parent in batch if parent is not None]
+    def _propagate(self, batch: list[tuple[_State, _Slot, _Slot | None, int]]) -> None:
+        known = [_bounds(parent) for _, _, parent, _ in batch if parent is not None]
         inherited = stack(known) if known else None  # at one depth, either all nodes are roots or none is
-        bounds = self.relaxation.propagate(np.stack([own.lower for own, _, _ in batch]), np.stack([own.upper for own, _, _ in batch]), inherited)
-        self.largest = max(self.largest, *(float(self.relaxation.magnitude(bounds, k).max()) for k in range(len(bounds.lower))))
-        for index, (_, slot, _) in enumerate(batch):
+        bounds = self.arithmetic.propagate(np.stack([own.lower for own, *_ in batch]), np.stack([own.upper for own, *_ in batch]), inherited,
+                                           np.array([chosen for *_, chosen in batch]) if self.node_slope.array is not None else None)
+        self.largest = max(self.largest, self.arithmetic.largest(bounds))
+        for index, (_, slot, _, _) in enumerate(batch):
             slot.bounds, slot.index = bounds, index
 
     def _close(self, leaves: list[_Leaf]) -> None:
         """Raise Rejected `leaf-uncovered` unless every conjunct is closed at every leaf of the batch."""
         bounds = stack([_bounds(leaf.state.slot) for leaf in leaves])
         lower, upper = np.stack([leaf.state.lower for leaf in leaves]), np.stack([leaf.state.upper for leaf in leaves])
-        lengths = [len(conjunct) if self.row is None else 1 for conjunct in self.part.conjuncts]
-        rows: list[_Specification] = []
+        alone = self.row.array is None
+        lengths = [len(conjunct) if alone else 1 for conjunct in self.part.conjuncts]
+        rows: list[tuple[Specification, bool]] = []
         self._charge(sum(len(leaf.rows) for leaf in leaves if leaf.rows is not None))
         for leaf in leaves:
-            rows += self.singles if leaf.rows is None else [_specification(chosen, self.network) for chosen in leaf.rows]
+            rows += self.singles if leaf.rows is None else [self._specify(chosen) for chosen in leaf.rows]
         owner = np.repeat(np.arange(len(leaves)), sum(lengths))
-        self.limits.spend(20 * owner.size * sum(self.relaxation.sizes), "bounding the rows of leaves")
-        found = self._bound(rows, owner, bounds, lower, upper).reshape(len(leaves), sum(lengths))
-        strict = np.array([row.strict for row in rows]).reshape(found.shape)
+        chosen = np.repeat(np.array([leaf.slopes for leaf in leaves]), lengths, axis=1).reshape(-1) if self.leaf_slope.array is not None else None
+        self.limits.spend(20 * owner.size * sum(self.arithmetic.sizes), "bounding the rows of leaves")
+        found = self.arithmetic.bound([row for row, _ in rows], owner, bounds, lower, upper, chosen).reshape(len(leaves), sum(lengths))
+        strict = np.array([strict for _, strict in rows]).reshape(found.shape)
         ends = np.cumsum([0, *lengths])
         for conjunct in range(len(lengths)):
             own = slice(ends[conjunct], ends[conjunct + 1])
             best = found[:, own].max(axis=1)
             shut = ((found > 0) | (strict & (found >= 0)))[:, own].any(axis=1)
             if not shut.all():
-                worst = int(np.where(shut, np.inf, best).argmin())
-                raise Rejected("leaf-uncovered", f"the bound of conjunct {conjunct} is {best[worst]:.3g}, not above 0",
+                worst = int(np.flatnonzero(~shut)[0])
+                raise Rejected("leaf-uncovered", f"the bound of conjunct {conjunct} is {best[worst] / self.arithmetic.unit:.3g}, not above 0",
                                where=f"leaf {leaves[worst].number}",
                                fix="the evidence does not establish the claim: ask the author for a new certificate")
             # In the units of the rows: an author must not scale the margin by the weights of a combination.
-            for leaf, bound in zip(leaves, best.tolist(), strict=True):
-                total = Fraction(1) if leaf.rows is None else sum((weight for _, weight in leaf.rows[conjunct]), Fraction(0))
-                self.smallest = min(self.smallest, bound if total == 1 else float(Fraction(bound) / total))
-
-    def _bound(self, rows: list[_Specification], owner: Index, bounds: Bounds, lower: Array, upper: Array) -> Array:
-        last = len(self.network.layers)
-        block = max(1, _SEGMENT_BYTES // (8 * max(self.relaxation.sizes)))
-        found: list[Array] = []
-        for start in range(0, len(rows), block):
-            some, whose = rows[start : start + block], owner[start : start + block]
-            reach = np.maximum(np.maximum(np.abs(snap_lower(lower)), np.abs(snap_upper(upper))), SNAP)[whose]
-            lost = dot(np.stack([row.output_residue for row in some]), self.relaxation.magnitude(bounds, last)[whose])
-            lost = lost + dot(np.stack([row.input_residue for row in some]), reach)
-            constant = down(np.array([row.constant for row in some]) - KAPPA * lost)
-            added = np.stack([row.inputs for row in some])
-            found.append(self.relaxation.lower_bounds(Rows(np.stack([row.outputs for row in some]), constant, whose), last, bounds, lower, upper,
-                                                      added if bool(added.any()) else None))
-        return np.concatenate(found) if found else np.zeros(0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Specification:
-    """g with double coefficients: g(x, y) >= inputs.x + outputs.y + constant - input_residue.|x| - output_residue.|y|."""
-
-    inputs: Array
-    outputs: Array
-    input_residue: Array
-    output_residue: Array
-    constant: float
-    strict: bool
-
-
-def _specification(rows: Sequence[tuple[Row, Fraction]], network: Network) -> _Specification:
-    """Return the sum of weighted rows, formed in rationals, with its coefficients rounded to doubles."""
-    sides = []
-    for size, terms in ((network.inputs, [(row.inputs, w) for row, w in rows]), (network.outputs, [(row.outputs, w) for row, w in rows])):
-        total: dict[int, Fraction] = {}
-        for term, weight in terms:
-            for index, value in term.items():
-                total[index] = total.get(index, Fraction(0)) + weight * value
-        coefficients, residue = np.zeros(size), np.zeros(size)
-        for index, value in total.items():
-            near = below(value)
-            near = 0.0 if abs(near) < SNAP else near
-            lost = abs(value - Fraction(near))
-            coefficients[index], residue[index] = near, max(above(lost), SNAP) if lost else 0.0
-        sides.append((coefficients, residue))
-    constant = below(sum((weight * row.constant for row, weight in rows), Fraction(0)))
-    if abs(constant) > 2.0**300 or any(bool((np.abs(values) > 2.0**300).any()) for side in sides for values in side):
-        raise Rejected("number-too-large", "a coefficient of the property exceeds 2^300 in size", fix="such a property can't be checked in f64-gamma")
-    return _Specification(sides[0][0], sides[1][0], sides[0][1], sides[1][1], constant, any(row.strict for row, _ in rows))
+            margins = [Fraction(best.min())] if alone else [Fraction(bound) / sum(weight for _, weight in leaf.rows[conjunct])
+                                                            for leaf, bound in zip(leaves, best.tolist(), strict=True) if leaf.rows is not None]
+            self.margins = [min([*self.margins, *(margin / self.arithmetic.unit for margin in margins)])]
 
 
 def _bounds(slot: _Slot | None) -> Bounds:

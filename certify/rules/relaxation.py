@@ -1,34 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear relaxation of a ReLU network with outward-rounded binary64: interval bounds and backward (CROWN) bounds.
+"""Linear relaxation of a ReLU network with outward-rounded binary64 (f64-gamma): interval bounds and backward (CROWN) bounds.
 
-Notation: value 0 is the input, value k + 1 the output of layer k; on the current box H bounds |value| componentwise. fl = computed
+Notation: value 0 is the input, value k + 1 the output of layer k; on the current region H bounds |value| componentwise. fl = computed
 in binary64. S = 2^-300: bounds and coefficients are 0 or at least S in size and at most 2^300, weights are 0 or in
 [2^-220, 2^210]; hence no product or sum of products underflows or overflows, with or without flush-to-zero.
 
-Backward pass: **invariant** spec(x) >= A.v(x) + c for all x of the box, where A, c are the exact values of the stored doubles.
+Backward pass: **invariant** spec(x) >= A.v(x) + c for all x of the region, where A, c are the exact values of the stored doubles.
 - Snap: an entry 0 < |a| < S of A becomes 0; costs S times the sum of H over these entries.
 - Dense v = W h + b with m rows: A' = fl(A W), c' = c + fl(A b) - gamma_(m+1) (|A|.G), G >= |W|H + |b|. Proof: |(A W)_j - A'_j|
   <= gamma_m (|A||W|)_j, so replacing A W by A' costs gamma_m |A||W|H; |A b - fl(A b)| <= gamma_m |A||b|; the sum is <= gamma_m |A|G.
 - Relu on [l, u]: relu(z) >= alpha z for alpha in [0, 1]; relu(z) <= s z + t for s in [0, 1] with t >= max(-s l, (1 - s) u), since relu(z) - s z
-  is convex and has its maximum at an end. l >= 0: the identity; u <= 0: zero. s is a multiple of 2^-30, so 1 - s is exact. A'_i = fl(A_i
+  is convex and has its maximum at an end. l >= 0: the identity; u <= 0: zero. Slopes are multiples of 2^-30, so 1 - s is exact. A'_i = fl(A_i
   alpha_i) or fl(A_i s_i) costs 1.01 u |A'|.H; c gains the sum of A_i t_i over A_i < 0, less gamma_(2m+2) |A-|.t.
-- Input box [lo, hi]: spec >= c + A+.lo + A-.hi, less gamma_(2n+2) |A|.X, X = max(|lo|, |hi|).
-Interval pass: W+ l + W- u + b rounded outward by gamma_(2n+3) G. Both bounds are valid, so their intersection is.
+- Float32 executions (`float32`): layer k computes v = f(h) + d with |d| <= D; costs |A|.D. The input that is run differs from x by at most
+  E = 2^-24 |x| + 2^-126; costs |A|.E, before input coefficients of the row, which are of x itself, are added.
+- Input box [lo, hi]: spec >= c + A+.lo + A-.hi, less gamma_(2n+2) |A|.X, X = max(|lo|, |hi|). In a ball, for any split A = B + (A - B) by
+  coordinates: c + (infimum of B over the ball, `norm_ball`) + (bound of A - B over the box); the largest of these bounds is taken.
+Interval pass: W+ l + W- u + b rounded outward by gamma_(2n+3) G, and by D. Both bounds are valid, so their intersection is.
 Computed error terms are sums of non-negative numbers, KAPPA covers their own rounding. Source: Zhang et al., CROWN, 2018.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from certify.errors import Rejected
 from certify.limits import Limits
+from certify.readers.formula import Part, Row
 from certify.readers.network import Dense, Network, Relu, Scale
-from certify.rules.balls import KAPPA, SNAP, Array, U, down, gamma, require_size, snap_lower, snap_upper, up
+from certify.rules.balls import KAPPA, LARGE, SNAP, Array, U, above, below, down, gamma, require_size, snap_lower, snap_upper, up
 from certify.rules.products import dot, matmul, matmul_transposed
+
+if TYPE_CHECKING:
+    from certify.rules.float32 import Rounding
+    from certify.rules.norm_ball import NormBall
 
 Index = np.ndarray[Any, np.dtype[np.int64]]
 _ROW_BYTES = 64 << 20
@@ -63,13 +73,29 @@ class Rows:
     owner: Index
 
 
-class Relaxation:
-    """The rules above for one network; weights outside [2^-220, 2^210] are refused (`number-too-large`)."""
+@dataclass(frozen=True, eq=False)
+class Specification:
+    """g with double coefficients: g(x, y) >= inputs.x + outputs.y + constant - input_residue.|x| - output_residue.|y|."""
 
-    def __init__(self, network: Network, limits: Limits) -> None:
-        self.network = network
-        self.limits = limits
+    inputs: Array
+    outputs: Array
+    input_residue: Array
+    output_residue: Array
+    constant: float
+
+
+class Relaxation:
+    """The rules above for one network; weights outside [2^-220, 2^210] are refused (`number-too-large`).
+
+    `slopes` are sets of lower slopes a/255, one row a set, one column a ReLU neuron; `rounding` makes the bounds hold for float32 executions.
+    """
+
+    unit = 1  # bounds are in these
+
+    def __init__(self, network: Network, limits: Limits, slopes: Index | None = None, rounding: Rounding | None = None) -> None:
+        self.network, self.limits, self.rounding = network, limits, rounding
         self.sizes = (network.inputs, *(layer.size for layer in network.layers))
+        self.ball: NormBall | None = None
         limits.within(4 * 8 * sum(layer.weight.size for layer in network.layers if isinstance(layer, Dense)), "memory",
                       "memory for the weights in bytes")
         self._parts: list[tuple[Array, Array, Array] | None] = []
@@ -82,30 +108,85 @@ class Relaxation:
                                    fix="such a network can't be checked in f64-gamma")
             self._parts.append((np.abs(layer.weight), np.maximum(layer.weight, 0.0), np.minimum(layer.weight, 0.0)) if isinstance(layer, Dense)
                                else None)
+        self._slopes = None if slopes is None else dict(zip(network.activations, np.split(
+            np.rint(slopes * (_STEP / 255)) / _STEP, np.cumsum([network.layers[k].size for k in network.activations])[:-1], axis=1), strict=True))
+
+    def start(self, part: Part) -> tuple[Array, Array]:
+        """Return the box of a part, rounded outward; bounds from here on are over this part."""
+        self.ball = None
+        if part.ball is not None:
+            from certify.rules.norm_ball import NormBall
+            self.ball = NormBall(part.ball)
+        return np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper])
+
+    def cut(self, lower: Any, upper: Any, theta: float) -> tuple[float, float] | None:
+        """Return the ends (of the upper half, of the lower half) of [lower, upper] cut at theta; None unless theta is strictly inside."""
+        return (theta, theta) if lower < theta < upper else None
 
     def magnitude(self, bounds: Bounds, k: int) -> Array:
         """Return H of value k: max(|lower|, |upper|), at least S."""
         return np.maximum(np.maximum(np.abs(bounds.lower[k]), np.abs(bounds.upper[k])), SNAP)
 
-    def propagate(self, lower: Array, upper: Array, inherited: Bounds | None) -> Bounds:
+    def largest(self, bounds: Bounds) -> float:
+        """Return the largest H."""
+        return max(float(self.magnitude(bounds, k).max()) for k in range(len(bounds.lower)))
+
+    def propagate(self, lower: Array, upper: Array, inherited: Bounds | None, chosen: Index | None = None) -> Bounds:
         """Return bounds on every value over boxes [lower, upper] of shape (boxes, inputs), rounded outward by the caller.
 
-        `inherited` bounds hold for larger boxes. Inputs of activations that the interval pass leaves unstable are bounded backward.
+        `inherited` bounds hold for larger boxes. Inputs of activations that the interval pass leaves unstable are bounded backward, with
+        the slope set `chosen` for each box (-1: the default slopes).
         """
         self.limits.spend(_CALL * len(self.network.layers), "interval bounds")
         lows, highs = [snap_lower(lower)], [snap_upper(upper)]
-        for k, layer in enumerate(self.network.layers):
+        if self.rounding is not None:
+            moved = self._input_error(_reach(lower, upper))
+            lows, highs = [snap_lower(down(lower - moved))], [snap_upper(up(upper + moved))]
+        for k in range(len(self.network.layers)):
             self._forward(k, lows, highs)
             if inherited is not None:
                 lows[-1], highs[-1] = np.maximum(lows[-1], inherited.lower[k + 1]), np.minimum(highs[-1], inherited.upper[k + 1])
-            following = self.network.layers[k + 1] if k + 1 < len(self.network.layers) else None
-            if isinstance(following, Relu) and not isinstance(layer, Relu) and any(isinstance(before, Relu) for before in self.network.layers[:k]):
-                self._refine(k, lows, highs)
+            if refined(self.network, k, self.ball is not None):
+                self._refine(k, lows, highs, lower, upper, chosen)
             require_size(lows[-1], f"bounds behind layer {k}")
             require_size(highs[-1], f"bounds behind layer {k}")
         return Bounds(tuple(lows), tuple(highs))
 
-    def lower_bounds(self, rows: Rows, k: int, bounds: Bounds, lower: Array, upper: Array, added: Array | None = None) -> Array:
+    def specify(self, rows: Sequence[tuple[Row, Fraction]]) -> Specification:
+        """Return the sum of weighted rows, formed in rationals, with its coefficients rounded to doubles."""
+        sides = []
+        inputs, outputs = [(row.inputs, w) for row, w in rows], [(row.outputs, w) for row, w in rows]
+        for size, terms in ((self.network.inputs, inputs), (self.network.outputs, outputs)):
+            coefficients, residue = np.zeros(size), np.zeros(size)
+            for index, value in total(terms).items():
+                near = below(value)
+                near = 0.0 if abs(near) < SNAP else near
+                lost = abs(value - Fraction(near))
+                coefficients[index], residue[index] = near, max(above(lost), SNAP) if lost else 0.0
+            sides.append((coefficients, residue))
+        constant = below(sum((weight * row.constant for row, weight in rows), Fraction(0)))
+        if abs(constant) > LARGE or any(bool((np.abs(values) > LARGE).any()) for side in sides for values in side):
+            raise Rejected("number-too-large", "a coefficient of the property exceeds 2^300 in size",
+                           fix="such a property can't be checked in f64-gamma")
+        return Specification(sides[0][0], sides[1][0], sides[0][1], sides[1][1], constant)
+
+    def bound(self, rows: Sequence[Specification], owner: Index, bounds: Bounds, lower: Array, upper: Array, chosen: Index | None = None) -> Array:
+        """Return a lower bound of each specification over the box [lower, upper] of its owner, with the slope set `chosen` for each row."""
+        last = len(self.network.layers)
+        block = max(1, _ROW_BYTES // (8 * max(self.sizes)))
+        found: list[Array] = [np.zeros(0)]
+        for start in range(0, len(rows), block):
+            some, whose = rows[start : start + block], owner[start : start + block]
+            lost = dot(np.stack([row.output_residue for row in some]), self.magnitude(bounds, last)[whose])
+            lost = lost + dot(np.stack([row.input_residue for row in some]), _reach(lower, upper)[whose])
+            constant = down(np.array([row.constant for row in some]) - KAPPA * lost)
+            added = np.stack([row.inputs for row in some])
+            found.append(self.lower_bounds(Rows(np.stack([row.outputs for row in some]), constant, whose), last, bounds, lower, upper,
+                                           added if bool(added.any()) else None, None if chosen is None else chosen[start : start + block]))
+        return np.concatenate(found)
+
+    def lower_bounds(self, rows: Rows, k: int, bounds: Bounds, lower: Array, upper: Array, added: Array | None = None,
+                     chosen: Index | None = None) -> Array:
         """Return a lower bound of each row, given on value k, over the box [lower, upper] of its owner.
 
         `bounds` hold on larger boxes; `added` are exact coefficients of the inputs, one row of them a row, added at the input.
@@ -114,10 +195,11 @@ class Relaxation:
         self.limits.spend(_CALL * (k + 1) + 10 * coefficients.shape[0] * sum(self.sizes[: k + 1]), "bounding backward through the network")
         for j in range(k - 1, -1, -1):
             layer = self.network.layers[j]
-            above = _of(self.magnitude(bounds, j + 1), owner)
-            coefficients, constant = _snap(coefficients, constant, above)
+            coefficients, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, j + 1), owner))
+            if self.rounding is not None:
+                constant = _spend(constant, 0.0, dot(np.abs(coefficients), _of(self._radius(j, bounds), owner)))
             if isinstance(layer, Relu):
-                coefficients, constant = self._relu(j, coefficients, constant, owner, bounds)
+                coefficients, constant = self._relu(j, coefficients, constant, owner, bounds, chosen)
             elif isinstance(layer, Dense):
                 growth = gamma(layer.size + 1) * dot(np.abs(coefficients), _of(self._growth(j, bounds), owner))
                 constant = _spend(constant, dot(coefficients, layer.bias), growth)
@@ -127,56 +209,63 @@ class Relaxation:
                 constant = _spend(constant, dot(coefficients, layer.bias), gamma(layer.size + 1) * dot(np.abs(coefficients), np.abs(layer.bias)))
                 coefficients = layer.sign * coefficients
             require_size(coefficients, f"coefficients before layer {j}")
-        low, high = _of(snap_lower(lower), owner), _of(snap_upper(upper), owner)
-        reach = np.maximum(np.maximum(np.abs(low), np.abs(high)), SNAP)
+        low, high, reach = (_of(values, owner) for values in (snap_lower(lower), snap_upper(upper), _reach(lower, upper)))
+        if self.rounding is not None:
+            coefficients, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, 0), owner))
+            constant = _spend(constant, 0.0, dot(np.abs(coefficients), self._input_error(reach)))
         if added is not None:
             coefficients = coefficients + added
             constant = down(constant - KAPPA * 1.01 * U * dot(np.abs(coefficients), reach))
         coefficients, constant = _snap(coefficients, constant, reach)
-        gain = dot(np.maximum(coefficients, 0.0), low) + dot(np.minimum(coefficients, 0.0), high)
-        return _spend(constant, gain, gamma(2 * self.network.inputs + 2) * dot(np.abs(coefficients), reach))
+        rising, falling = np.maximum(coefficients, 0.0), np.minimum(coefficients, 0.0)
+        found = _spend(constant, dot(rising, low) + dot(falling, high), gamma(2 * self.network.inputs + 2) * dot(np.abs(coefficients), reach))
+        return found if self.ball is None else np.maximum(found, self.ball.lower_bounds(coefficients, constant, low, high))
 
     def _forward(self, k: int, lows: list[Array], highs: list[Array]) -> None:
         """Append interval bounds of value k + 1."""
         layer, low, high = self.network.layers[k], lows[k], highs[k]
+        known = Bounds(tuple(lows), tuple(highs))
         if isinstance(layer, Relu):
-            lows.append(np.maximum(low, 0.0))
-            highs.append(np.maximum(high, 0.0))
-            return
-        if isinstance(layer, Scale):
+            low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
+        elif isinstance(layer, Scale):
             first, second = (low, high) if layer.sign > 0 else (-high, -low)
-            lows.append(snap_lower(down(first + layer.bias)))
-            highs.append(snap_upper(up(second + layer.bias)))
-            return
-        self.limits.spend(5 * low.shape[0] * layer.weight.size, "interval bounds")
-        _, positive, negative = self._weights(k)
-        growth = gamma(2 * self.sizes[k] + 3) * self._growth(k, Bounds(tuple(lows), tuple(highs)))
-        lows.append(snap_lower(_spend(matmul_transposed(low, positive) + matmul_transposed(high, negative), layer.bias, growth)))
-        highs.append(snap_upper(-_spend(-(matmul_transposed(high, positive) + matmul_transposed(low, negative)), -layer.bias, growth)))
+            low, high = down(first + layer.bias), up(second + layer.bias)
+        else:
+            self.limits.spend(5 * low.shape[0] * layer.weight.size, "interval bounds")
+            _, positive, negative = self._weights(k)
+            growth = gamma(2 * self.sizes[k] + 3) * self._growth(k, known)
+            low, high = (_spend(matmul_transposed(low, positive) + matmul_transposed(high, negative), layer.bias, growth),
+                         -_spend(-(matmul_transposed(high, positive) + matmul_transposed(low, negative)), -layer.bias, growth))
+        if self.rounding is not None:
+            moved = self._radius(k, known)
+            low, high = down(low - moved), up(high + moved)
+        lows.append(snap_lower(low))
+        highs.append(snap_upper(high))
 
-    def _refine(self, k: int, lows: list[Array], highs: list[Array]) -> None:
+    def _refine(self, k: int, lows: list[Array], highs: list[Array], lower: Array, upper: Array, chosen: Index | None) -> None:
         """Intersect the bounds of value k + 1 with backward bounds, for the neurons that are still unstable."""
         layer, low, high = self.network.layers[k], lows[k + 1], highs[k + 1]
         boxes, neurons = np.nonzero((low < 0) & (high > 0))
         known = Bounds(tuple(lows), tuple(highs))
-        width = max(self.sizes[: k + 2])
-        block = max(1, _ROW_BYTES // (8 * width))
+        moved = self._radius(k, known) if self.rounding is not None else None
+        block = max(1, _ROW_BYTES // (8 * max(self.sizes[: k + 2])))
         for start in range(0, boxes.size, block):
             owner, neuron = boxes[start : start + block], neurons[start : start + block]
             for sign, ends in ((1.0, low), (-1.0, high)):
                 if isinstance(layer, Dense):  # +-z_i = +-(W_i h + b_i), exactly
-                    rows = Rows(sign * layer.weight[neuron], sign * layer.bias[neuron], owner)
+                    first, constant = sign * layer.weight[neuron], sign * layer.bias[neuron]
                 else:
-                    first = np.zeros((owner.size, layer.size))
+                    first, constant = np.zeros((owner.size, layer.size)), np.zeros(owner.size)
                     first[np.arange(owner.size), neuron] = sign * (layer.sign if isinstance(layer, Scale) else 1)
-                    rows = Rows(first, sign * layer.bias[neuron] if isinstance(layer, Scale) else np.zeros(owner.size), owner)
-                found = self.lower_bounds(rows, k, known, lows[0], highs[0])
+                    constant = sign * layer.bias[neuron] if isinstance(layer, Scale) else constant
+                constant = constant if moved is None else down(constant - moved[owner, neuron])
+                found = self.lower_bounds(Rows(first, constant, owner), k, known, lower, upper, None, None if chosen is None else chosen[owner])
                 if sign > 0:
                     ends[owner, neuron] = snap_lower(np.maximum(ends[owner, neuron], found))
                 else:
                     ends[owner, neuron] = snap_upper(np.minimum(ends[owner, neuron], -found))
 
-    def _relu(self, j: int, coefficients: Array, constant: Array, owner: Index, bounds: Bounds) -> tuple[Array, Array]:
+    def _relu(self, j: int, coefficients: Array, constant: Array, owner: Index, bounds: Bounds, chosen: Index | None) -> tuple[Array, Array]:
         low, high = bounds.lower[j], bounds.upper[j]
         crossing = (low < 0) & (high > 0)
         active = low >= 0
@@ -184,10 +273,11 @@ class Relaxation:
             chord = np.floor(np.where(crossing, high / (high - low), 0.0) * _STEP) / _STEP
         chord = np.where(active, 1.0, np.where(crossing, np.clip(chord, 0.0, 1.0), 0.0))
         offset = np.where(crossing, np.maximum(up(-chord * low), up((1.0 - chord) * high)), 0.0)
-        slope = np.where(active | (crossing & (high >= -low)), 1.0, 0.0)
-        below_zero = coefficients < 0
+        slope = _of(np.where(active | (crossing & (high >= -low)), 1.0, 0.0), owner)
+        if chosen is not None and self._slopes is not None:
+            slope = np.where((chosen >= 0)[:, None] & (_of(crossing, owner) > 0), self._slopes[j][chosen], slope)
         falling = np.minimum(coefficients, 0.0)
-        result = coefficients * np.where(below_zero, _of(chord, owner), _of(slope, owner))
+        result = coefficients * np.where(coefficients < 0, _of(chord, owner), slope)
         lost = 1.01 * U * dot(np.abs(result), _of(self.magnitude(bounds, j), owner)) + gamma(2 * self.sizes[j] + 2) * dot(-falling,
                                                                                                                           _of(offset, owner))
         return result, _spend(constant, dot(falling, _of(offset, owner)), lost)
@@ -199,6 +289,21 @@ class Relaxation:
             raise ValueError("growth is of dense layers")
         return KAPPA * (matmul_transposed(self.magnitude(bounds, k), self._weights(k)[0]) + np.abs(layer.bias))
 
+    def _radius(self, k: int, bounds: Bounds) -> Array:
+        """Return D: how far a float32 execution of layer k is from the layer over the reals."""
+        layer, size = self.network.layers[k], self.magnitude(bounds, k)
+        growth = self._growth(k, bounds) if isinstance(layer, Dense) else size + np.abs(layer.bias) if isinstance(layer, Scale) else 0.0 * size
+        rounding = self.rounding.of(k) if self.rounding is not None else None
+        if rounding is None:
+            raise ValueError("float32 executions were not asked for")
+        rounding.require(float(growth.max()))
+        total = rounding.fixed + (size.sum(axis=1, keepdims=True) if isinstance(layer, Dense) else size if isinstance(layer, Scale) else 0.0)
+        return KAPPA * (above(rounding.relative) * growth + rounding.absolute * total)
+
+    def _input_error(self, reach: Array) -> Array:
+        """Return E: how far the float32 input that is run is from x."""
+        return KAPPA * (2.0**-24 * reach + 2.0**-126)
+
     def _weights(self, k: int) -> tuple[Array, Array, Array]:
         """Return |W|, W+ and W- of the dense layer k."""
         parts = self._parts[k]
@@ -207,7 +312,28 @@ class Relaxation:
         return parts
 
 
-def _of(values: Array, owner: Index) -> Array:
+def refined(network: Network, k: int, ball: bool) -> bool:
+    """Return whether the output of layer k is bounded backward: it enters a ReLU, and its interval bounds over the region are not tight."""
+    layers = network.layers
+    return k + 1 < len(layers) and isinstance(layers[k + 1], Relu) and not isinstance(layers[k], Relu) and (
+        ball or any(isinstance(before, Relu) for before in layers[:k]))
+
+
+def total(terms: Iterable[tuple[Mapping[int, Fraction], Fraction]]) -> dict[int, Fraction]:
+    """Return the sum of weighted linear forms."""
+    found: dict[int, Fraction] = {}
+    for term, weight in terms:
+        for index, value in term.items():
+            found[index] = found.get(index, Fraction(0)) + weight * value
+    return found
+
+
+def _reach(lower: Array, upper: Array) -> Array:
+    """Return X = max(|lower|, |upper|), at least S."""
+    return np.maximum(np.maximum(np.abs(snap_lower(lower)), np.abs(snap_upper(upper))), SNAP)
+
+
+def _of(values: np.ndarray[Any, Any], owner: Index) -> Array:
     """Return the row of each owner, or the only row as a vector where there is one box: it broadcasts without a copy."""
     found: Array = values[0] if values.shape[0] == 1 else values[owner]
     return found
@@ -221,6 +347,6 @@ def _snap(coefficients: Array, constant: Array, reach: Array) -> tuple[Array, Ar
     return np.where(tiny, 0.0, coefficients), down(constant - KAPPA * SNAP * dot(tiny.astype(np.float64), reach))
 
 
-def _spend(constant: Array, gain: Array, lost: Array) -> Array:
+def _spend(constant: Array, gain: Array | float, lost: Array) -> Array:
     """Return a lower bound of constant + gain - lost, `lost` an error term of non-negative sums."""
     return down(down(constant + gain) - KAPPA * lost)

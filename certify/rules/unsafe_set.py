@@ -7,28 +7,34 @@ that part. `refute` proves: one given x does, evaluated exactly, tolerance 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from certify.certificate import ArraySpec, Evidence, EvidenceSpec
 from certify.errors import Declined, Rejected
-from certify.fields import ListOf, Rational, Record, Text
+from certify.fields import Field, Integer, ListOf, Rational, Record, Text
 from certify.limits import Limits
 from certify.readers.formula import Part, Row
 from certify.readers.network import Network
 from certify.rules import bounds_tree
 from certify.rules.bounds_tree import Figures
 from certify.rules.evaluation import evaluate
+from certify.rules.relaxation import Relaxation
 
-ARITHMETIC = "f64-gamma"
+if TYPE_CHECKING:
+    from certify.rules.fixed_point import FixedPoint
+
+_ITEMS: Mapping[str, Field] = {"arithmetic": Text(r"[a-z0-9-]+"), "fraction_bits": Integer(), "witness": ListOf(Rational(), least=1)}
 BOUNDS_TREE = EvidenceSpec(
-    "bounds-tree", 1, Record({"arithmetic": Text(r"[a-z0-9-]+"), "witness": ListOf(Rational(), least=1)}, optional=frozenset({"witness"})),
+    "bounds-tree", 1, Record(_ITEMS, optional=frozenset({"fraction_bits", "witness"})),
     {"tree": ArraySpec("<i4", 1), "split_at": ArraySpec("<f8", 1), "recompute": ArraySpec("|u1", 1), "row": ArraySpec("<i4", 1),
-     "mix": ArraySpec("<f8", 1)},
-    required=frozenset({"tree"}),
-    reserved=frozenset({"slope", "leaf_slope", "node_slope", "beta", "upper_slope", "tangent"}),
+     "mix": ArraySpec("<f8", 1), "slope": ArraySpec("|u1", 2), "leaf_slope": ArraySpec("<i4", 1), "node_slope": ArraySpec("<i4", 1)},
+    required=frozenset({"tree"}), reserved=frozenset({"beta", "upper_slope", "tangent"}),
 )
+EXCLUDED = (" (inputs rounded to float32, sums in any order; not meant: Winograd, FFT or Strassen, TF32, bfloat16, float16 or int8, "
+            "rewritten weights)")
 WITNESS = EvidenceSpec("witness", 1, Record({"point": ListOf(Rational(), least=1)}))
 
 
@@ -37,7 +43,8 @@ class UnsafeSet:
     """The problem that the checker rebuilds from the subject files, and provers solve.
 
     Inputs of `network` and `parts` are what the graph gets; a point of the claim is `multiply` times that plus `add`, input by input.
-    `empty` counts parts that no input belongs to.
+    `empty` counts parts that no input belongs to. `semantics` says which function the network is: `real`, or every one of its float32
+    executions (`exec32`).
     """
 
     network: Network
@@ -45,6 +52,12 @@ class UnsafeSet:
     empty: int
     multiply: tuple[Fraction, ...]
     add: tuple[Fraction, ...]
+    semantics: str = "real"
+
+    @property
+    def premises(self) -> frozenset[str]:
+        """The assumptions on which a statement about the network rests."""
+        return frozenset({"real-arithmetic"} if self.semantics == "real" else ())
 
     def network_input(self, point: Sequence[Fraction]) -> tuple[Fraction, ...]:
         """Return what the network gets at a point in the claim's coordinates."""
@@ -70,12 +83,29 @@ def violates(conjunct: tuple[Row, ...], x: tuple[Fraction, ...], y: tuple[Fracti
     return all(row.holds(x, y) for row in conjunct)
 
 
+def arithmetic(network: Network, semantics: str, evidence: Evidence, limits: Limits) -> Relaxation | FixedPoint:
+    """Return the arithmetic that the evidence names, for the network under its semantics; raises Rejected or Declined."""
+    name, bits = evidence.items["arithmetic"], evidence.items.get("fraction_bits")
+    if name not in ("f64-gamma", "exact-int"):
+        raise Declined("version-unknown", f"this checker doesn't know the arithmetic {name!r}", where="evidence.items.arithmetic",
+                       fix="verify it with a newer version of certify")
+    if name == "f64-gamma" and bits is not None:
+        raise Rejected("unused-evidence", "f64-gamma has no fraction bits", where="evidence.items.fraction_bits")
+    rounding = None
+    if semantics == "exec32":
+        from certify.rules.float32 import Rounding
+        rounding = Rounding(network)
+    slopes = bounds_tree.slope_sets(network, evidence.arrays, limits)
+    if name == "f64-gamma":
+        return Relaxation(network, limits, slopes, rounding)
+    if bits is None or not 16 <= bits <= 4096:
+        raise Rejected("evidence-range", "exact-int counts in units of 2^-fraction_bits, from 16 to 4096", where="evidence.items.fraction_bits")
+    from certify.rules.fixed_point import FixedPoint
+    return FixedPoint(network, limits, bits, slopes, rounding)
+
+
 def establish(unsafe: UnsafeSet, evidence: Evidence, limits: Limits) -> Figures:
     """Return figures if the evidence shows that no pair of the unsafe set is reached; raises Rejected or Declined."""
-    if evidence.items["arithmetic"] != ARITHMETIC:
-        raise Declined("version-unknown", f"this checker doesn't know the arithmetic {evidence.items['arithmetic']!r}",
-                       where="evidence.items.arithmetic",
-                       fix="verify it with a newer version of certify")
     if not unsafe.parts:
         raise Rejected("claim-vacuous", "no input belongs to the region", fix="check the bounds of the property: lower ends lie above upper ends")
     point = evidence.items.get("witness")
@@ -85,12 +115,15 @@ def establish(unsafe: UnsafeSet, evidence: Evidence, limits: Limits) -> Figures:
                        "constrains its inputs beyond a box, and nowhere else", where="evidence.items.witness")
     if point is not None and (len(point) != unsafe.network.inputs or not any(inhabits(part, unsafe.network_input(point)) for part in unsafe.parts)):
         raise Rejected("claim-vacuous", "the point that should show that the region has inputs is not in it", where="evidence.items.witness")
-    return bounds_tree.check(unsafe.network, unsafe.parts, evidence.arrays, limits)
+    return bounds_tree.check(arithmetic(unsafe.network, unsafe.semantics, evidence, limits), unsafe.parts, evidence.arrays, limits)
 
 
 def refute(unsafe: UnsafeSet, evidence: Evidence, limits: Limits) -> tuple[Fraction, ...]:
     """Return the exact outputs at the evidence's point if it is in the region and unsafe; raises Rejected otherwise."""
     point = evidence.items["point"]
+    if unsafe.semantics != "real":
+        raise Rejected("evidence-kind", "a point shows what the network does over the reals, not in every float32 execution", where="evidence.kind",
+                       fix="refute it with semantics real")
     if len(point) != unsafe.network.inputs:
         raise Rejected("outside-domain", f"the point has {len(point)} coordinates, the network {unsafe.network.inputs} inputs",
                        where="evidence.items.point")

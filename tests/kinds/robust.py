@@ -71,7 +71,7 @@ def specimen(rng: np.random.Generator) -> tuple[tuple[Layers, np.ndarray], Speci
     files = {"model": ("net.onnx", model(layers)), "points": ("points.npy", npy(points))}
     data = {role: content for role, (_, content) in files.items()}
     unsafe = robust.problem(typed(given), data, Limits())
-    outputs = oracle.outputs_at(common.exact(layers), unsafe.network_input(robust.centre(typed(given), data["points"], unsafe.network, Limits())))
+    outputs = oracle.outputs_at(common.exact(layers), unsafe.network_input(robust.neighbourhoods(typed(given), data, Limits()).centre(given["row"])))
     given["label"] = outputs.index(max(outputs))
     unsafe = robust.problem(typed(given), data, Limits())
     arrays = common.split_evidence(unsafe, rng, 24)

@@ -13,6 +13,7 @@ from certify.claims import region as claim
 from certify.errors import Rejected
 from certify.limits import Limits
 from certify.rules import bounds_tree
+from certify.rules.relaxation import Relaxation
 from certify.rules.unsafe_set import UnsafeSet
 from kinds import common, region
 from kinds.region_vectors import RAMP, specimen
@@ -60,7 +61,7 @@ def _run(seed: int, instances: int) -> tuple[int, int]:
                 if flags[1:].any():
                     chosen["recompute"] = flags
             try:
-                figures = bounds_tree.check(unsafe.network, unsafe.parts, chosen, Limits())
+                figures = bounds_tree.check(Relaxation(unsafe.network, Limits()), unsafe.parts, chosen, Limits())
             except Rejected as trouble:
                 assert trouble.code == "leaf-uncovered"
                 refused += 1
@@ -93,13 +94,13 @@ def test_large_trees_are_checked_in_batches_like_small_ones() -> None:
     recompute = np.ones(len(tree), "|u1")
     unsafe = claim.problem(good.given, {role: data for role, (_, data) in good.files.items()}, Limits())
     arrays = {"tree": np.array(tree, "<i4"), "split_at": thresholds, "recompute": recompute}
-    figures = bounds_tree.check(unsafe.network, unsafe.parts, arrays, Limits())
+    figures = bounds_tree.check(Relaxation(unsafe.network, Limits()), unsafe.parts, arrays, Limits())
     assert figures.leaves == count + 1
     assert Fraction(figures.smallest_margin) <= Fraction(1, 2) - Fraction(3, 8)
     late = dict(arrays, tree=np.array([item for k in range(3) for item in (0, -1 - k)] + [-4], "<i4"), split_at=thresholds[:3],
                 recompute=recompute[:7])
     with pytest.raises(Rejected) as caught:
-        bounds_tree.check(unsafe.network, unsafe.parts, late, Limits())
+        bounds_tree.check(Relaxation(unsafe.network, Limits()), unsafe.parts, late, Limits())
     assert caught.value.code == "leaf-uncovered" and caught.value.where == "leaf 3"
 
 
@@ -108,11 +109,11 @@ def test_every_part_has_its_own_tree() -> None:
     made = specimen(text)
     unsafe = claim.problem(made.given, {role: data for role, (_, data) in made.files.items()}, Limits())
     assert len(unsafe.parts) == 3
-    assert bounds_tree.check(unsafe.network, unsafe.parts, {"tree": np.array([-1, -2, -3], "<i4")}, Limits()).leaves == 3
+    assert bounds_tree.check(Relaxation(unsafe.network, Limits()), unsafe.parts, {"tree": np.array([-1, -2, -3], "<i4")}, Limits()).leaves == 3
     for wrong in range(3):  # a part that is violated is found wherever it stands
         parts = list(unsafe.parts)
         parts[wrong] = claim.problem(made.given, {"model": model(RAMP), "property": specimen("(assert (>= Y_0 0.3))").files["property"][1]},
                                      Limits()).parts[0]
         with pytest.raises(Rejected) as caught:
-            bounds_tree.check(unsafe.network, parts, {"tree": np.array([-1, -2, -3], "<i4")}, Limits())
+            bounds_tree.check(Relaxation(unsafe.network, Limits()), parts, {"tree": np.array([-1, -2, -3], "<i4")}, Limits())
         assert caught.value.code == "leaf-uncovered" and caught.value.where == f"leaf {wrong}"

@@ -25,7 +25,7 @@ def array(*values):
 
 def checked(net, parts, arrays, limits=None):
     """Check evidence for parts."""
-    return bounds_tree.check(net, parts, arrays, limits or Limits())
+    return bounds_tree.check(Relaxation(net, limits or Limits()), parts, arrays, limits or Limits())
 
 
 def box(lo, hi, *conj):
@@ -473,9 +473,9 @@ def test_exact_evaluation_is_charged():
 
 def test_constant_is_rounded_down():
     net = Network((1, 1), 1, ())
-    spec = bounds_tree._specification(((Row({}, {0: Fraction(1)}, Fraction(1, 3)), Fraction(1)),), net)
+    spec = Relaxation(net, Limits()).specify(((Row({}, {0: Fraction(1)}, Fraction(1, 3)), Fraction(1)),))
     assert Fraction(spec.constant) < Fraction(1, 3)
     for v in (Fraction(1, 3), Fraction(-1, 3), Fraction(1, 10**400), Fraction(-1, 10**95), Fraction(7, 10**91)):
-        spec = bounds_tree._specification(((Row({0: v}, {0: v}, Fraction(0)), Fraction(1)),), net)
+        spec = Relaxation(net, Limits()).specify(((Row({0: v}, {0: v}, Fraction(0)), Fraction(1)),))
         for c, r in ((spec.inputs, spec.input_residue), (spec.outputs, spec.output_residue)):
             assert abs(v - Fraction(float(c[0]))) <= Fraction(float(r[0])) and (c[0] == 0 or abs(c[0]) >= SNAP) and (r[0] == 0 or r[0] >= SNAP)

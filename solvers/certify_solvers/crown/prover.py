@@ -16,10 +16,9 @@ from certify.claims import region, robust
 from certify.errors import UsageError
 from certify.limits import Limits
 from certify.readers.formula import Part
-from certify.readers.onnx_ops import read_network
 from certify.rules.balls import above, below
 from certify.rules.evaluation import evaluate
-from certify.rules.unsafe_set import ARITHMETIC, BOUNDS_TREE, WITNESS, UnsafeSet, constrained
+from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, constrained
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
 from certify_solvers.crown import attack
 from certify_solvers.crown.inhabitant import find as find_inhabitant
@@ -76,16 +75,12 @@ class Crown:
         """Return `given` with the label filled in: the labels file's, else the network's own answer at the point."""
         if kind != "robust" or given.get("label") is not None:
             return given
-        model, points, labels = files["model"], files["points"], files.get("labels")
-        if not isinstance(model, bytes) or not isinstance(points, bytes):
-            raise TypeError("a role takes one file")
-        if isinstance(labels, bytes):
-            label = robust.label_in_file(labels, given["row"], limits)
-            return {**given, "label": max(0, label)}
-        network = read_network(model, limits)
-        unsafe = robust.problem({**given, "label": 0}, {"model": model, "points": points}, limits)
-        outputs = evaluate(network, unsafe.network_input(robust.centre(given, points, network, limits)), limits)
-        return {**given, "label": outputs.index(max(outputs))}
+        near = robust.neighbourhoods(given, files, limits)
+        label = near.label(given["row"])
+        if label is None:
+            outputs = evaluate(near.network, near.network_input(near.centre(given["row"])), limits)
+            label = outputs.index(max(outputs))
+        return {**given, "label": max(0, label)}
 
     def prove(self, problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         """Return the outcome for one `region` or `robust` problem."""
@@ -132,10 +127,9 @@ class Crown:
 
 def _centre(problem: Problem, unsafe: UnsafeSet) -> tuple[Fraction, ...] | None:
     """Return what the network gets at the point of a `robust` claim: a wrong label shows there already."""
-    points = problem.files.get("points")
-    if problem.kind != "robust" or not isinstance(points, bytes):
+    if problem.kind != "robust":
         return None
-    return unsafe.network_input(robust.centre(problem.given, points, unsafe.network, problem.limits.fresh()))
+    return unsafe.network_input(robust.neighbourhoods(problem.given, problem.files, problem.limits.fresh()).centre(problem.given["row"]))
 
 
 def _shown(values: tuple[Fraction, ...], most: int = 10) -> str:
@@ -220,7 +214,7 @@ def _matrix(terms: list[Mapping[int, Fraction]], size: int) -> Array:
 
 def _holds(problem: Problem, unsafe: UnsafeSet, trees: list[Box | None], remarks: tuple[str, ...]) -> Outcome:
     """Return the outcome for closed trees: unknown only where no point shows that the region has inputs."""
-    items: dict[str, Any] = {"arithmetic": ARITHMETIC}
+    items: dict[str, Any] = {"arithmetic": "f64-gamma"}
     if all(constrained(part) for part in unsafe.parts):
         x = next((x for x in map(find_inhabitant, unsafe.parts) if x is not None), None)
         if x is None:
@@ -228,5 +222,5 @@ def _holds(problem: Problem, unsafe: UnsafeSet, trees: list[Box | None], remarks
         items["witness"] = unsafe.claim_point(x)
     arrays = evidence(trees)
     leaves = int((arrays["tree"] < 0).sum())
-    draft = Draft(problem.kind, 1, problem.given, {"holds": True}, ("real-arithmetic",), BOUNDS_TREE.kind, BOUNDS_TREE.version, items, arrays)
+    draft = Draft(problem.kind, 1, problem.given, {"holds": True}, tuple(sorted(unsafe.premises)), BOUNDS_TREE.kind, BOUNDS_TREE.version, items, arrays)
     return _answer(draft, problem, True, (*remarks, f"{leaves} leaves") if leaves > len(trees) else remarks)
