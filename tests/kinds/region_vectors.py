@@ -11,9 +11,12 @@ import numpy as np
 from kinds.attacks import Bases, Vector, put, say, shared, vector
 from toolkit import Layers, Specimen, model
 
+_POSITIVE: Layers = (([[1, 0]], [0]), ([[1]], [0]))  # x_0+
 RAMP: Layers = (([[1, 0], [1, 0], [0, 1]], [0, -0.25, 0]), ([[1, -1, 0.125]], [0]))  # min(x_0+, 1/4) + x_1+/8
 _HEAD = "(declare-const X_0 Real)\n(declare-const X_1 Real)\n(declare-const Y_0 Real)\n"
 _BOX = "(assert (and (>= X_0 -1) (<= X_0 1) (>= X_1 -1.0) (<= X_1 1)))\n"
+_HEAD_2 = "(vnnlib-version <2.0>)\n(declare-network ramp\n  (declare-input X float32 [1,2])\n  (declare-output Y float32 [1,1]))\n"
+_BOX_2 = "(assert (and (>= X[0,0] -1.0) (<= X[0,0] 1.0) (>= X[0,1] -1.0) (<= X[0,1] 1.0)))\n"
 
 
 def specimen(unsafe: str, box: str = _BOX, layers: Layers = RAMP, **fields: object) -> Specimen:
@@ -24,6 +27,14 @@ def specimen(unsafe: str, box: str = _BOX, layers: Layers = RAMP, **fields: obje
     made.box = made.network_box = ([Fraction(-1)] * 2, [Fraction(1)] * 2)
     for key, value in fields.items():
         setattr(made, key, value)
+    return made
+
+
+def specimen_2(unsafe: str, box: str = _BOX_2, head: str = _HEAD_2, **fields: object) -> Specimen:
+    """Return a specimen of the ramp with an unsafe set given as VNN-LIB 2.0 assertions."""
+    made = specimen("", **fields)
+    made.given["format"] = "vnnlib-2"
+    made.files["property"] = ("ramp.vnnlib", (head + box + unsafe + "\n").encode())
     return made
 
 
@@ -92,9 +103,8 @@ def vectors() -> Iterator[Vector]:
     yield vector("fixed-input", "verified", "",
                  specimen("(assert (>= Y_0 0.25))", "(assert (and (>= X_0 -1) (<= X_0 1) (>= X_1 0.5) (<= X_1 0.5)))\n", says={"holds": False},
                  evidence="witness", items={"point": ["1", "1/2"]}, arrays={}), "none: an input with lo = hi counts")
-    yield vector("format-2", "declined", "feature-unsupported", leaf, "the format is not read", lambda s: s.given.update(format="vnnlib-2"),
-                 flags=("later-version",))
     yield from _files(leaf)
+    yield from _format_2()
 
 
 def _files(leaf: Specimen) -> Iterator[Vector]:
@@ -122,3 +132,109 @@ def _files(leaf: Specimen) -> Iterator[Vector]:
         yield vector(name, "declined", code, leaf, bug, say(files=files), flags=("subject",))
     yield vector("model-huge-weight", "rejected", "number-too-large", leaf, "overflow to infinity is above zero",
                  say(files=model_file(model(tuple([([[2.0**120, 0], [0, 1]], [0, 0])] * 3 + [([[1, 0]], [0])])))))
+
+
+def _format_2() -> Iterator[Vector]:
+    """Yield the vectors of VNN-LIB 2.0."""
+    leaf = specimen_2("(assert (>= Y[0,0] 2.0))")
+
+    def at(*point: str) -> dict[str, object]:
+        return {"says": {"holds": False}, "evidence": "witness", "items": {"point": list(point)}, "arrays": {}}
+
+    yield vector("format-2", "verified", "", leaf, "none: a property in VNN-LIB 2.0")
+    yield vector("format-2-read-as-1", "declined", "vnnlib-operator", leaf, "the format is guessed from the file",
+                 lambda s: s.given.update(format="vnnlib-1"))
+    yield vector("format-1-read-as-2", "declined", "vnnlib-syntax", specimen("(assert (>= Y_0 2))"), "the format is guessed from the file",
+                 lambda s: s.given.update(format="vnnlib-2"))
+    for name, verdict, code, unsafe, bug in (
+        ("strict-unsafe-set-touched", "verified", "", "(< Y[0,0] 0.0)", "none: y = x_0+ touches y < 0 and does not reach it"),
+        ("closed-unsafe-set-touched", "rejected", "leaf-uncovered", "(<= Y[0,0] 0.0)", "a bound of 0 closes a conjunct that is not strict"),
+        ("equation-touched", "rejected", "leaf-uncovered", "(== Y[0,0] 0.0)", "the rows of an equation are read as strict"),
+        ("strict-and-closed-row-touched", "verified", "", "(and (<= Y[0,0] 0.0) (< Y[0,0] 0.0))", "none: the second row is strict"),
+        ("strictness-of-another-row", "rejected", "leaf-uncovered", "(and (<= Y[0,0] 0.0) (< Y[0,0] 2.0))",
+         "one strict row makes the conjunct strict"),
+    ):
+        box = _BOX_2.replace("(<= X[0,0] 1.0)", "(<= X[0,0] 0.5)")
+        made = specimen_2(f"(assert {unsafe})", box, layers=_POSITIVE, items={"arithmetic": "exact-int", "fraction_bits": 16})
+        yield vector(name, verdict, code, made, bug, effect="the boundary point is unsafe" if code else "")
+    yield vector("strict-unsafe-set-reached", "rejected", "leaf-uncovered", specimen_2("(assert (< Y[0,0] 0.25))"), "a strict row is always closed",
+                 effect="the unsafe set is reached")
+    yield vector("strict-witness-on-the-boundary", "rejected", "witness-fails", specimen_2("(assert (> Y[0,0] 0.25))", **at("1/4", "0")),
+                 "a strict comparison is read as its closed form", effect="the point is safe")
+    yield vector("closed-witness-on-the-boundary", "verified", "", specimen_2("(assert (>= Y[0,0] 0.25))", **at("1/4", "0")), "none: >= is closed")
+    yield vector("equation-witness", "verified", "", specimen_2("(assert (== Y[0,0] 0.25))", **at("1/4", "0")), "none: equality, exactly")
+    yield vector("equation-witness-beside", "rejected", "witness-fails",
+                 specimen_2("(assert (== Y[0,0] 0.25))", **at("1/4", str(Fraction(1, 10**30)))),
+                 "an equation holds up to a tolerance, or is read as one inequality")
+    open_end = _BOX_2.replace("(<= X[0,0] 1.0)", "(< X[0,0] 0.25)")
+    yield vector("open-end-witness", "rejected", "outside-domain", specimen_2("(assert (>= Y[0,0] 0.25))", open_end, **at("1/4", "0")),
+                 "a strict bound of an input is closed", effect="the point is outside the region")
+    yield vector("open-end-witness-inside", "verified", "",
+                 specimen_2("(assert (> Y[0,0] 0.2))", open_end, **at(str(Fraction(1, 4) - Fraction(1, 10**30)), "0")),
+                 "none: next to an open end")
+    yield vector("open-end-proof", "verified", "", specimen_2("(assert (>= Y[0,0] 2.0))", open_end), "none: the closed box is safe")
+    yield vector("open-end-proof-of-the-boundary", "rejected", "leaf-uncovered",
+                 specimen_2("(assert (>= Y[0,0] 0.25))", open_end.replace("(<= X[0,1] 1.0)", "(<= X[0,1] 0.0)")),
+                 "bounds of the open box are claimed strict", effect="none: true, but bounds are those of the closed box")
+    half_open = "(assert (and (< X[0,0] 0.5) (>= X[0,0] 0.5) (>= X[0,1] -1.0) (<= X[0,1] 1.0)))\n"
+    for name, box, bug in (
+        ("open-and-closed-end-meet", half_open, "an interval without points is a point"),
+        ("open-ends-meet", half_open.replace(">= X[0,0]", "> X[0,0]"), "an interval without points is a point"),
+        ("two-equations", half_open.replace("(< X[0,0] 0.5)", "(== X[0,0] 0.25)"), "the last equation wins"),
+        ("strict-false", _BOX_2 + "(assert (< 0.0 0.0))\n", "0 < 0 is read as 0 <= 0"),
+    ):
+        yield vector(name, "rejected", "claim-vacuous", specimen_2("(assert (>= Y[0,0] 2.0))", box), bug, effect="a proof of anything")
+    point_box = "(assert (and (== X[0,0] 0.25) (== X[0,1] 0.0)))\n"
+    yield vector("point-box-by-equations", "verified", "", specimen_2("(assert (>= Y[0,0] 2.0))", point_box),
+                 "none: equations bound an input on both sides")
+    constrained = "(assert (and (< (+ X[0,0] X[0,1]) 1.0) (>= Y[0,0] 2.0)))"
+    for name, verdict, code, point in (("inside", "verified", "", "-1"), ("on-the-boundary", "rejected", "claim-vacuous", "0")):
+        yield vector(f"strict-constraint-point-{name}", verdict, code,
+                     specimen_2(constrained, items={"arithmetic": "f64-gamma", "witness": ["1", point]}),
+                     "none: a point inside a strict constraint" if not code else "a point on a strict constraint counts as inside")
+    yield vector("or-of-equation", "rejected", "leaf-uncovered", specimen_2("(assert (or (>= Y[0,0] 2.0) (== Y[0,0] 0.25)))"),
+                 "an equation in an or is dropped, or is two disjuncts of which one is closed")
+    yield vector("other-order-of-elements", "verified", "",
+                 specimen_2("(assert (>= Y[0,0] 0.2))", "(assert (and (== X[0,0] -1.0) (>= X[0,1] -1.0) (<= X[0,1] 1.0)))\n"),
+                 "none: X[0,1] is input 1")
+    yield vector("other-order-of-elements-misread", "rejected", "leaf-uncovered",
+                 specimen_2("(assert (>= Y[0,0] 0.2))", "(assert (and (== X[0,1] -1.0) (>= X[0,0] -1.0) (<= X[0,0] 1.0)))\n"),
+                 "indices are read in Fortran order, or by name only", effect="input 0 makes the network unsafe")
+    yield from _files_2(leaf)
+
+
+def _files_2(leaf: Specimen) -> Iterator[Vector]:
+    said = leaf.files["property"][1].decode()
+    flat = said.replace("[1,2]", "[2]").replace("X[0,", "X[")
+    for name, code, text, bug in (
+        ("no-version", "vnnlib-syntax", said.replace("(vnnlib-version <2.0>)\n", ""), "the version is optional"),
+        ("later-version", "vnnlib-operator", said.replace("<2.0>", "<2.1>"), "another version is read as this one"),
+        ("exponent", "vnnlib-number", said.replace("2.0))", "2.0e0))"), "a number is read as far as it goes"),
+        ("no-digit-before-the-point", "vnnlib-number", said.replace(" 2.0))", " .5))"), "numbers of 1.0 are read"),
+        ("not-equal", "vnnlib-operator", said + "(assert (!= Y[0,0] 3.0))\n", "an unknown comparison is skipped"),
+        ("single-equals-sign", "vnnlib-operator", said + "(assert (= Y[0,0] 3.0))\n", "= is read as =="),
+        ("chain", "vnnlib-syntax", said + "(assert (< 0.0 Y[0,0] 3.0))\n", "the third side is ignored"),
+        ("index-outside", "vnnlib-name", said.replace("Y[0,0]", "Y[0,1]"), "an index wraps around, or an unknown variable is zero"),
+        ("index-negative", "vnnlib-name", said.replace("Y[0,0]", "Y[0,-1]"), "a negative index counts from the end"),
+        ("index-of-another-rank", "vnnlib-name", said.replace("Y[0,0]", "Y[0]"), "a missing index is zero"),
+        ("name-twice", "vnnlib-name", said.replace("declare-output Y", "declare-output X"), "the second declaration wins"),
+        ("three-inputs", "vnnlib-shape", said.replace("[1,2]", "[1,3]").replace("(<= X[0,1] 1.0)", "(<= X[0,1] 1.0) (== X[0,2] 0.0)"),
+         "sizes are not compared"),
+        ("dimension-of-zero", "vnnlib-shape", said.replace("[1,1]", "[1,0]"), "an empty output is safe"),
+        ("two-outputs", "vnnlib-shape", said.replace("[1,1]", "[1,2]"), "sizes are not compared"),
+        ("two-networks", "vnnlib-operator",
+         said.replace("(assert", "(declare-network b (declare-input Z real [1]) (declare-output W real [1]))\n(assert", 1),
+         "the second network is ignored"),
+        ("equal-to", "vnnlib-operator", said.replace("ramp\n", "ramp (equal-to other)\n"), "a relation between networks is ignored"),
+        ("hidden", "vnnlib-operator", said.replace("  (declare-output", '  (declare-hidden H float32 [1,3] "h0")\n  (declare-output'),
+         "a hidden node is ignored"),
+        ("onnx-name", "vnnlib-operator", said.replace("[1,1])", '[1,1] "h0")'), "the name of a node is ignored"),
+        ("element-type", "vnnlib-operator", said.replace("X float32", "X int8"), "integers are read as reals"),
+        ("unbounded", "vnnlib-unbounded", said.replace("(>= X[0,0] -1.0) ", ""), "a missing bound is zero"),
+        ("nonlinear", "vnnlib-nonlinear", said + "(assert (<= (* 2.0 X[0,0] Y[0,0]) 3.0))\n", "a product of variables is read as one of them"),
+        ("lone-carriage-return", "vnnlib-syntax", said + "; a comment\r(assert (>= Y[0,0] 3.0))\n", "readers differ in where a comment ends"),
+    ):
+        changed = say(files={**leaf.files, "property": ("ramp.vnnlib", text.encode())})
+        yield vector(f"2-{name}", "declined", code, leaf, bug, changed, flags=("subject",))
+    yield vector("2-flat-shape", "verified", "", leaf, "none: a flat shape fits any network of its size",
+                 say(files={**leaf.files, "property": ("ramp.vnnlib", flat.encode())}))
