@@ -30,6 +30,18 @@ def network(rng: np.random.Generator, wild: bool) -> Network:
     return Network((1, sizes[0]), sizes[0], tuple(layers))
 
 
+def with_gemm(rng: np.random.Generator, net: Network) -> Network:
+    """Return a network whose dense layers have alpha and beta like a Gemm: stored weights are scaled, exactly in binary64."""
+    layers: list[Layer] = []
+    for layer in net.layers:
+        if isinstance(layer, Dense) and rng.random() < 0.6:
+            alpha, beta = (float(np.float32(rng.choice([1.0, -1.0, 1 / 3, 2.0**60, 2.0**-60, 2.0**-126, 7.5, 2.0**20]))) for _ in range(2))
+            layers.append(Dense(alpha * layer.weight, beta * layer.bias, alpha, beta))
+        else:
+            layers.append(layer)
+    return Network(net.input_shape, net.inputs, tuple(layers))
+
+
 def _values(rng: np.random.Generator, shape: int | tuple[int, ...], wild: bool) -> np.ndarray:
     values = rng.standard_normal(shape)
     if wild:

@@ -122,7 +122,7 @@ def test_roles_and_kinds_that_do_not_fit(folder: Path) -> None:
     said = refused(folder, 2, "kind-unknown", "prove", "regoin", "ramp.onnx", "ramp.vnnlib")
     assert "region" in said
     refused(folder, 2, "setting-value", "prove", "region", "ramp.onnx", "ramp.vnnlib", "--time-limit", "soon")
-    refused(folder, 3, "feature-unsupported", "prove", "region", "ramp.onnx", "ramp.vnnlib", "--set", "semantics=exec32")
+    refused(folder, 2, "setting-value", "prove", "region", "ramp.onnx", "ramp.vnnlib", "--set", "semantics=float32")
     refused(folder, 2, "assumption-unknown", "verify", "missing.cert", "--allow", "wishful")
 
 
