@@ -10,6 +10,7 @@ from certify.certificate import Kind
 from certify.errors import Declined
 
 KINDS: dict[str, str] = {
+    "accuracy": "certify.claims.accuracy",
     "region": "certify.claims.region",
     "robust": "certify.claims.robust",
 }

@@ -31,13 +31,16 @@ Progress = Callable[[str, Mapping[str, Any]], None]
 @click.argument("subjects", nargs=-1)
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A role, a field of the claim or a prover option.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the certificate goes.  [default: named after the subjects]")
-@click.option("--time-limit", default=None, metavar="TIME", help="Such as 90s, 10m, 1h.  [default: none]")
+@click.option("--time-limit", default=None, metavar="TIME", help="Such as 90s, 10m, 1h; of a data set, for each row.  [default: none]")
+@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 256), help="Processes; the answer does not depend on their number.")
+@click.option("--resume", default=None, type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
+              help="Keep finished rows of a data set in DIR, and go on from there.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0, (1 << 32) - 1), help="Same input and seed: same certificate.")
 @click.option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", show_default=True, help="Progress on stderr.")
 @click.option("--json", "json_output", is_flag=True, help="The outcome as one JSON object.")
 @click.option("--dry-run", is_flag=True, help="Print the complete question and stop.")
-def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output: Path | None, time_limit: str | None, seed: int,
-          progress: str, json_output: bool, dry_run: bool) -> None:
+def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output: Path | None, time_limit: str | None, workers: int,
+          resume: Path | None, seed: int, progress: str, json_output: bool, dry_run: bool) -> None:
     """Prove or refute CLAIM about the SUBJECTS and write the certificate.
 
     \b
@@ -47,7 +50,7 @@ def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output:
     A refutation is written beside the output as NAME-refuted.cert. `certify claims CLAIM` lists the settings of a claim.
     """
     try:
-        status = _prove(claim, subjects, pairs, output, time_limit, seed, progress, json_output, dry_run)
+        status = _prove(claim, subjects, pairs, output, time_limit, workers, resume, seed, progress, json_output, dry_run)
     except Rejected as trouble:  # the question itself is at fault, so it is a usage error here
         wrong = UsageError(trouble.code, trouble.what, where=trouble.where, fix=trouble.fix)
         if json_output:
@@ -62,8 +65,8 @@ def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output:
     raise SystemExit(status)
 
 
-def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output: Path | None, time_limit: str | None, seed: int,
-           progress: str, json_output: bool, dry_run: bool) -> int:
+def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output: Path | None, time_limit: str | None, workers: int,
+           resume: Path | None, seed: int, progress: str, json_output: bool, dry_run: bool) -> int:
     from certify.certificate import Subject
     from certify.cli.listing import prover_for
     from certify.container import save
@@ -74,8 +77,8 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
 
     kind = _known(claim)
     prover = prover_for(kind.name)
-    asked = settings(kind, subjects, pairs, prover.defaults(kind.name), prover.options(kind.name))
-    effort = Effort(seconds=None if time_limit is None else seconds(time_limit), seed=seed)
+    asked = settings(kind, subjects, pairs, prover.defaults(kind.name), prover.options(kind.name), prover.searched(kind.name))
+    effort = Effort(seconds=None if time_limit is None else seconds(time_limit), workers=workers, seed=seed, resume=resume)
     target = output if output is not None else Path("-".join(path.name.removesuffix(".gz").rsplit(".", 1)[0] for paths in asked.files.values()
                                                              for path in paths)[:120] + ".cert")
     if not target.name or target.is_dir():
@@ -95,7 +98,9 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
     try:
         given = prover.complete(kind.name, asked.given, files, limits.fresh())
         if dry_run:
-            click.echo(json.dumps({"kind": kind.name, "roles": roles, "given": kind.given.encode(given), "options": asked.options, "seed": seed},
+            told = {name: prover.searched(kind.name)[name] if value is None and name in prover.searched(kind.name)
+                    else kind.given.fields[name].encode(value) for name, value in given.items()}
+            click.echo(json.dumps({"kind": kind.name, "roles": roles, "given": told, "options": asked.options, "seed": seed},
                                   indent=2, sort_keys=True))
             return 0
         problem = Problem(kind.name, roles, tuple(Subject(name, digest) for name, digest in listed.items()), files, given, asked.says, asked.options,
@@ -106,6 +111,10 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
                 report("checking", {})
                 data_out = certificate(outcome.draft, problem, prover.name, seed)
                 result = checked(data_out, problem)
+                beyond = outcome.beyond if isinstance(outcome, Proved) else None
+                if beyond is not None:
+                    beyond_out = certificate(beyond, problem, prover.name, seed)
+                    checked(beyond_out, problem)
     except Rejected as trouble:
         if not isinstance(outcome, (Proved, Refuted)):
             raise
@@ -118,14 +127,22 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
         return 4
     path = target if isinstance(outcome, Proved) else refuted
     save(path, [data_out])
+    if beyond is not None:
+        save(refuted, [beyond_out])
     word = "proved" if isinstance(outcome, Proved) else "refuted"
+    left, interrupted = (outcome.left, outcome.interrupted) if isinstance(outcome, Proved) else ("", False)
+    wrote = [f"wrote {one_line(str(path))} ({len(data_out)} bytes), checked before it was written"]
+    wrote += [f"wrote {one_line(str(refuted))} ({len(beyond_out)} bytes), the counterexample, checked too"] if beyond is not None else []
+    wrote += ["interrupted: what was found so far was written"] if interrupted else []
+    other = () if beyond is not None else (target if path == refuted else refuted,)
     _say(json_output, word, result.sentence, [*outcome.remarks, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
-                                              f"wrote {one_line(str(path))} ({len(data_out)} bytes), checked before it was written",
-                                              *_stale(target if path == refuted else refuted)],
+                                              *wrote, *_stale(*other)],
          {"certificate": str(path), "id": result.id, "sentence": result.sentence, "remarks": list(outcome.remarks),
-          "assumptions": list(result.assumptions),
-          "figures": result.figures})
-    return 0 if word == "proved" else 5
+          "assumptions": list(result.assumptions), "figures": result.figures, **({"refuted": str(refuted)} if beyond is not None else {}),
+          **({"open": left} if left else {})})
+    if interrupted:
+        return 130
+    return 5 if word == "refuted" else 4 if left else 0
 
 
 def _known(claim: str) -> Any:
@@ -207,6 +224,17 @@ def _looks_like(data: bytes) -> str:
     return "model: an ONNX model" if start[:1] == b"\x08" else ""
 
 
+def _line(stage: str, facts: Mapping[str, Any]) -> str:
+    """Return one line of progress: with a bar where the facts say how much of how much is done."""
+    rest = {name: value for name, value in facts.items() if name not in ("done", "of")}
+    words = [f"{value} {name}" for name, value in rest.items()]
+    if "done" not in facts:
+        return " · ".join([stage, *words])
+    share = facts["done"] / max(1, facts["of"])
+    bar = "█" * round(20 * share) + "░" * (20 - round(20 * share))
+    return " · ".join([f"{stage} {bar} {facts['done']} of {facts['of']}", *words])
+
+
 @contextlib.contextmanager
 def _reporter(progress: str) -> Iterator[Progress]:
     started = time.monotonic()
@@ -215,6 +243,6 @@ def _reporter(progress: str) -> Iterator[Progress]:
     elif progress == "auto" and sys.stderr.isatty():
         from rich.console import Console
         with Console(stderr=True).status("starting") as status:
-            yield lambda stage, facts: status.update(" · ".join([stage, *(f"{value} {name}" for name, value in facts.items())]))
+            yield lambda stage, facts: status.update(_line(stage, facts))
     else:
         yield lambda stage, facts: None

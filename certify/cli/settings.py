@@ -31,7 +31,8 @@ class Settings:
     options: Mapping[str, str]
 
 
-def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaults: Mapping[str, str], options: Mapping[str, str]) -> Settings:
+def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaults: Mapping[str, str], options: Mapping[str, str],
+             searched: Mapping[str, str]) -> Settings:
     """Return the settings of one `prove`; raises UsageError for an unknown key, a bad value or a role that is missing."""
     texts: dict[str, str] = {}
     for pair in pairs:
@@ -53,7 +54,7 @@ def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaul
     for name, field in kind.given.fields.items():
         if name not in given_texts:
             raise UsageError("setting-missing", f"{kind.name} needs --set {name}=...", fix=f"`certify claims {kind.name}` says what it means")
-        if given_texts[name] == "auto" and defaults.get(name) == "auto":
+        if (given_texts[name] == "auto" and defaults.get(name) == "auto") or given_texts[name] == searched.get(name):
             given[name] = None
         else:
             given[name] = parse(field, given_texts[name], name)

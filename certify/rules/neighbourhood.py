@@ -70,6 +70,11 @@ class Neighbourhoods:
                            fix="scale the points into the clip range (--set scale=...)")
         return x0
 
+    @property
+    def labelled(self) -> int:
+        """The number of labels in the labels file."""
+        return len(self._labels or ())
+
     def label(self, row: int) -> int | None:
         """Return the label of a row in the labels file, or None without one; raises Rejected `claim-mismatch` where it has none."""
         if self._labels is None:
@@ -79,9 +84,9 @@ class Neighbourhoods:
                            fix="give one column of integers, a row for each point")
         return int(self._labels[row])
 
-    def part(self, row: int, label: int) -> Part:
+    def part(self, row: int, label: int | None) -> Part:
         """Return the inputs near a row, unsafe where another class is at least as high as `label`; raises Rejected."""
-        if not 0 <= label < self.network.outputs:
+        if label is None or not 0 <= label < self.network.outputs:
             raise Rejected("label-range", f"label {label} of a network with {self.network.outputs} outputs", where="claim.given.label",
                            fix="labels are numbered from 0")
         if (stored := self.label(row)) not in (None, label):

@@ -20,7 +20,7 @@ from certify_solvers.crown.prover import Crown
 from kinds import region
 from toolkit import model
 
-_OPTIONS = {"method": "auto", "restarts": "20", "boxes": "3000"}
+_OPTIONS = {**Crown().options("region"), "restarts": "20", "boxes": "3000"}
 
 
 def _problem(instance: region.Instance, **options: str) -> Problem:
@@ -84,7 +84,8 @@ def test_without_splits_less_is_proved_and_nothing_false() -> None:
     assert proved > 10
 
 
-@pytest.mark.parametrize(("name", "text"), [("method", "magic"), ("restarts", "0"), ("restarts", "-3"), ("restarts", "abc"), ("boxes", "1e9")])
+@pytest.mark.parametrize(("name", "text"), [("method", "magic"), ("restarts", "0"), ("restarts", "-3"), ("restarts", "abc"), ("boxes", "1e9"),
+                                           ("fraction_bits", "8"), ("fraction_bits", "5000"), ("arithmetic", "f32")])
 def test_options_that_make_no_sense(name: str, text: str) -> None:
     with pytest.raises(UsageError) as caught:
         _prove(_problem(region.instance(np.random.default_rng(45)), **{name: text}))

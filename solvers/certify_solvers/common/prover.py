@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol
 
@@ -22,12 +23,16 @@ Progress = Callable[[str, Mapping[str, Any]], None]
 
 @dataclass(frozen=True)
 class Effort:
-    """What a prover may spend: seconds (None: until done), bytes, processes; `seed` fixes all random choices."""
+    """What a prover may spend: seconds (None: until done; of a data set, for each row), bytes, processes; `seed` fixes all random choices.
+
+    `resume` is the folder in which finished jobs of a data set are kept.
+    """
 
     seconds: float | None = None
     memory: int = 2 << 30
     workers: int = 1
     seed: int = 0
+    resume: Path | None = None
     started: float = field(default_factory=monotonic)
 
     def left(self) -> float:
@@ -66,10 +71,17 @@ class Draft:
 
 @dataclass(frozen=True)
 class Proved:
-    """The claim holds, as the draft shows; `remarks` are for the user only."""
+    """The claim holds, as the draft shows; `remarks` are for the user only.
+
+    `beyond` is a refutation of the same claim with more asked (a larger radius). `left` says what stayed open, `interrupted` whether the
+    user ended the search.
+    """
 
     draft: Draft
     remarks: tuple[str, ...] = ()
+    beyond: Draft | None = None
+    left: str = ""
+    interrupted: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,6 +117,9 @@ class Prover(Protocol):
 
     def help(self, kind: str) -> Mapping[str, str]:
         """Return one line of meaning for every setting of a kind."""
+
+    def searched(self, kind: str) -> Mapping[str, str]:
+        """Return the fields of `given` that the prover can search for, with the word that asks for it, such as radius: max."""
 
     def complete(self, kind: str, given: Mapping[str, Any], files: Files, limits: Limits) -> Mapping[str, Any]:
         """Return `given` with its `auto` fields filled in."""

@@ -17,10 +17,10 @@ import numpy as np
 from certify.limits import Limits
 from certify.readers.formula import Part
 from certify.readers.network import Network
-from certify.rules.balls import above, below
 from certify.rules.evaluation import evaluate
 from certify.rules.unsafe_set import UnsafeSet, violates
 from certify_solvers.common.prover import Effort
+from certify_solvers.crown.domain import Domain
 from certify_solvers.crown.kernel import Array, forward, gradient
 
 _RESTARTS = 100
@@ -53,11 +53,11 @@ def search(unsafe: UnsafeSet, starts: dict[int, Array], effort: Effort, limits: 
     for index, part in enumerate(unsafe.parts):
         if effort.left() <= 0:
             return None
-        box = np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper])
-        points = _starts(box[0], box[1], starts.get(index), rng, restarts)
+        domain = Domain(part)
+        points = domain.project(_starts(domain.lower, domain.upper, starts.get(index), rng, restarts))
         targets = [_target(unsafe.network, part, conjunct) for conjunct in range(len(part.conjuncts))]
         for every, steps, first, decay in _ROUNDS if any(len(conjunct) > 1 for conjunct in part.conjuncts) else _ROUNDS[:1]:
-            found = _candidates(unsafe.network, targets, points, box, effort, every, [first * decay**k for k in range(steps)])
+            found = _candidates(unsafe.network, targets, points, domain, effort, every, [first * decay**k for k in range(steps)])
             if (hit := _replay(unsafe.network, part, found, limits)) is not None:
                 return hit
     return None
@@ -102,10 +102,9 @@ def _target(network: Network, part: Part, conjunct: int) -> _Target:
     return _Target(inputs, outputs, np.array([float(row.constant) for row in rows]))
 
 
-def _candidates(network: Network, targets: list[_Target], points: Array, box: tuple[Array, Array], effort: Effort, every: bool,
+def _candidates(network: Network, targets: list[_Target], points: Array, domain: Domain, effort: Effort, every: bool,
                 steps: list[float]) -> Iterator[Array]:
     """Yield promising points, best first; at most `_TRIES` in all."""
-    lower, upper = box
     best = np.full(points.shape[0], np.inf)
     best_points = points.copy()
     values = forward(network, points)
@@ -116,7 +115,7 @@ def _candidates(network: Network, targets: list[_Target], points: Array, box: tu
         best[better], best_points[better] = loss[better], points[better]
         if (best <= 0).any() or step == 0 or effort.left() <= 0:
             break
-        points = np.clip(points - step * (upper - lower) * np.sign(slope), lower, upper)
+        points = domain.project(points - step * domain.direction(slope))
         values = forward(network, points)
     enough = 1e-7 * (1.0 + np.abs(values[-1]).max())
     for index in np.argsort(best, kind="stable")[:_TRIES]:

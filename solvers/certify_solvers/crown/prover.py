@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The crown prover: attack, interval and CROWN bounds; proved, refuted or unknown for `region` and `robust`."""
+"""The crown prover: `region`, `robust` (also the largest radius) and `accuracy` by bounds and attack."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,49 +15,52 @@ from certify.certificate import Files
 from certify.claims import region, robust
 from certify.errors import UsageError
 from certify.limits import Limits
-from certify.readers.formula import Part
-from certify.rules.balls import above, below
+from certify.readers.vnnlib2 import declared_format
 from certify.rules.evaluation import evaluate
 from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, constrained
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
-from certify_solvers.crown import attack
+from certify_solvers.crown import dataset
+from certify_solvers.crown.decide import Answer, Holds, Open, Settings, Violated, decide
 from certify_solvers.crown.inhabitant import find as find_inhabitant
-from certify_solvers.crown.input_split import Box, Rows, Search, evidence, search
-from certify_solvers.crown.kernel import Array
+from certify_solvers.crown.radius import bracket
 from certify_solvers.runtime import float32
 
+_BALL: Mapping[str, str] = {"norm": "linf", "radius_unit": "raw", "clip": "null", "scale": "1", "subtract": "0", "divide": "1", "semantics": "real"}
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {
-    "region": {"format": "vnnlib-1", "semantics": "real"},
-    "robust": {"label": "auto", "norm": "linf", "radius_unit": "raw", "clip": "null", "scale": "1", "subtract": "0", "divide": "1",
-               "semantics": "real"},
+    "region": {"format": "auto", "semantics": "real"}, "robust": {"label": "auto", **_BALL}, "accuracy": _BALL,
 }
 _HELP: Mapping[str, str] = {
-    "format": "the language of the property file (this version: vnnlib-1)",
-    "semantics": "which function the network is: real numbers (this version: real)",
+    "format": "the language of the property file: vnnlib-1 or vnnlib-2; auto: told by its first command",
+    "semantics": "which function the network is: real (real numbers), or exec32 (every float32 execution; can't be refuted)",
     "row": "the point: a row of the points file, from 0",
     "label": "the class that must win; auto: the labels file's, else the network's own answer at the point",
-    "norm": "how distance is measured: linf is the largest change of any input (this version: linf)",
-    "radius": "how far inputs may be from the point",
+    "norm": "how distance is measured: linf (the largest change of any input), l2 or l1",
+    "radius": "how far inputs may be from the point; max (for robust): search for the largest radius that can be proved",
     "radius_unit": "raw: the radius is in the units of the points file; scaled: it is in those after `scale`",
     "clip": "lowest and highest value that an input can have, after `scale`, such as [0,1]",
     "scale": "what the points are multiplied with, such as 1/255",
     "subtract": "what the network's preprocessing subtracts, after `clip`: one number, or one a channel",
     "divide": "what it divides by, after `subtract`",
     "holds": "the answer that is wanted: true (a proof), false (a counterexample)",
-    "method": "auto: one CROWN pass, then splits of the inputs where at most 20 of them vary; crown: no splits",
+    "robust_at_least": "the number of robust rows that is wanted",
+    "not_robust_at_least": "the number of rows that are not robust that is wanted",
+    "of": "the number of rows",
+    "method": "auto: CROWN, then splits of inputs where at most 20 vary, else tuned slopes; alpha: tuned slopes only; crown: neither",
     "boxes": "how many boxes each rule of the search by splits may bound in a part",
     "restarts": "how many starting points the search for a counterexample takes, from 1 to 100000",
+    "arithmetic": "of the evidence: f64-gamma, exact-int, or auto: f64-gamma, and integers where a margin is near 0",
+    "fraction_bits": "exact-int counts in units of 2^-fraction_bits, from 16 to 4096",
 }
 _HARDER = "try a smaller radius or region, more --set restarts=..., or another --seed"
-_MOST_SPLIT = 20  # inputs that vary, for splits of the inputs to have a chance
+_METHODS, _ARITHMETICS = ("auto", "alpha", "crown"), ("auto", "f64-gamma", "exact-int")
 
 
 class Crown:
-    """Proves `region` and `robust` by one CROWN pass a part, refutes by attack."""
+    """Proves by interval and CROWN bounds, tuned slopes and splits; refutes by attack."""
 
     name = "crown"
-    emits = ("region", "robust")
-    summary = "interval and CROWN bounds; projected gradient attack with exact replay"
+    emits = ("accuracy", "region", "robust")
+    summary = "interval, CROWN and alpha-CROWN bounds, branch and bound; projected gradient attack with exact replay"
 
     def defaults(self, kind: str) -> Mapping[str, str]:
         """Return the text of every `given` field that has a default."""
@@ -65,17 +68,24 @@ class Crown:
 
     def options(self, kind: str) -> Mapping[str, str]:
         """Return the prover options with their defaults."""
-        return {"method": "auto", "restarts": "100", "boxes": "300000"}
+        return {"method": "auto", "restarts": "100", "boxes": "300000", "arithmetic": "auto", "fraction_bits": "128"}
 
     def help(self, kind: str) -> Mapping[str, str]:
         """Return one line of meaning for every setting."""
         return _HELP
 
+    def searched(self, kind: str) -> Mapping[str, str]:
+        """Return the fields of `given` that the prover can search for."""
+        return {"radius": "max"} if kind == "robust" else {}
+
     def complete(self, kind: str, given: Mapping[str, Any], files: Files, limits: Limits) -> Mapping[str, Any]:
-        """Return `given` with the label filled in: the labels file's, else the network's own answer at the point."""
+        """Return `given` with its `auto` fields filled in: format, or the label (the labels file's, else the network's own answer)."""
+        text = files.get("property")
+        if kind == "region" and given.get("format") is None and isinstance(text, bytes):
+            return {**given, "format": declared_format(text)}
         if kind != "robust" or given.get("label") is not None:
             return given
-        near = robust.neighbourhoods(given, files, limits)
+        near = robust.neighbourhoods({**given, "radius": given["radius"] or Fraction(1)}, files, limits)
         label = near.label(given["row"])
         if label is None:
             outputs = evaluate(near.network, near.network_input(near.centre(given["row"])), limits)
@@ -83,58 +93,24 @@ class Crown:
         return {**given, "label": max(0, label)}
 
     def prove(self, problem: Problem, effort: Effort, progress: Progress) -> Outcome:
-        """Return the outcome for one `region` or `robust` problem."""
-        kind = region if problem.kind == "region" else robust
-        restarts, boxes = (_count(problem.options[name], name) for name in ("restarts", "boxes"))
-        if problem.options["method"] not in ("auto", "crown"):
-            raise UsageError("setting-value", f"--set method={problem.options['method']}: no such method", fix="give auto or crown")
+        """Return the outcome of one problem."""
+        settings = _settings(problem.options)
         progress("reading", {})
-        unsafe = kind.problem(problem.given, problem.files, problem.limits.fresh())
-        progress("bounding", {"parts": len(unsafe.parts)})
-        found = _bound(unsafe, effort)
-        worst, starts = min(found.margins, default=-np.inf), found.corners
-        if worst > 0:
-            return _holds(problem, unsafe, [None] * len(unsafe.parts), (f"smallest margin {worst:.4g}",))
-        progress("attacking", {"parts": len(unsafe.parts)})
-        centre = _centre(problem, unsafe)
-        if centre is not None:
-            starts[0] = np.vstack([np.array([[float(v) for v in centre]]), starts.get(0, np.zeros((0, unsafe.network.inputs)))])
-        hit = attack.search(unsafe, starts, effort, problem.limits, restarts)
-        if hit is None and problem.options["method"] == "auto" and np.isfinite(worst):
-            progress("splitting", {"parts": sum(margin <= 0 for margin in found.margins)})
-            answer = _split(problem, unsafe, found, effort, boxes)
-            if isinstance(answer, list):
-                return _holds(problem, unsafe, answer, ())
-            hit = answer
-        if hit is None:
-            late = "the time limit was reached, " if effort.left() <= 0 else ""
-            said = f"CROWN's smallest bound is {worst:.4g} and must be above 0" if np.isfinite(worst) else "no bound was found"
-            return Unknown(f"{late}{said}; no counterexample was found: {_HARDER}")
-        says, point = {"holds": False}, {"point": unsafe.claim_point(hit.x)}
-        draft = Draft(problem.kind, 1, problem.given, says, ("real-arithmetic",), WITNESS.kind, WITNESS.version, point)
-        model = problem.files["model"]
-        remarks = [f"a counterexample was found and evaluated exactly: outputs {_shown(hit.y)}"]
-        if problem.kind == "robust":
-            label = problem.given["label"]
-            best = max(range(len(hit.y)), key=lambda k: (hit.y[k], k != label))
-            where = "at the point itself" if hit.x == centre else "there"
-            remarks.append(f"{where} class {best} has {float(hit.y[best]):.6g}, class {label} has {float(hit.y[label]):.6g}")
-        if not hit.float32:
-            remarks.append("no float32 number of the region was a counterexample: the point is rational")
-        remarks.append(float32.remark(unsafe, model if isinstance(model, bytes) else b"", hit.x))
-        return _answer(draft, problem, False, tuple(remarks))
+        if problem.kind == "accuracy":
+            return _accuracy(problem, settings, effort, progress)
+        if problem.given.get("radius", 0) is None:
+            return _largest_radius(problem, settings, effort, progress)
+        return _one(problem, settings, effort, progress)
 
 
-def _centre(problem: Problem, unsafe: UnsafeSet) -> tuple[Fraction, ...] | None:
-    """Return what the network gets at the point of a `robust` claim: a wrong label shows there already."""
-    if problem.kind != "robust":
-        return None
-    return unsafe.network_input(robust.neighbourhoods(problem.given, problem.files, problem.limits.fresh()).centre(problem.given["row"]))
-
-
-def _shown(values: tuple[Fraction, ...], most: int = 10) -> str:
-    texts = [f"{float(v):.4g}" for v in values[:most]]
-    return f"[{', '.join(texts)}{', ...' if len(values) > most else ''}]"
+def _settings(options: Mapping[str, str]) -> Settings:
+    numbers = {name: _count(options[name], name) for name in ("restarts", "boxes", "fraction_bits")}
+    for name, known in (("method", _METHODS), ("arithmetic", _ARITHMETICS)):
+        if options[name] not in known:
+            raise UsageError("setting-value", f"--set {name}={options[name]}: not one of {', '.join(known)}", fix=f"give {known[0]}")
+    if not 16 <= numbers["fraction_bits"] <= 4096:
+        raise UsageError("setting-value", f"--set fraction_bits={numbers['fraction_bits']}: not from 16 to 4096", fix="give 128")
+    return Settings(options["method"], numbers["restarts"], numbers["boxes"], options["arithmetic"], numbers["fraction_bits"])
 
 
 def _count(text: str, name: str) -> int:
@@ -143,84 +119,121 @@ def _count(text: str, name: str) -> int:
     return int(text)
 
 
-def _answer(draft: Draft, problem: Problem, holds: bool, remarks: tuple[str, ...]) -> Outcome:
-    return Proved(draft, remarks) if holds == problem.wanted.get("holds", True) else Refuted(draft, remarks)
+def _one(problem: Problem, settings: Settings, effort: Effort, progress: Progress) -> Outcome:
+    """Return the outcome of `region`, or of `robust` at a fixed radius."""
+    kind = region if problem.kind == "region" else robust
+    unsafe = kind.problem(problem.given, problem.files, problem.limits.fresh())
+    answer = decide(unsafe, settings, effort, problem.limits, progress, _start(problem, unsafe))
+    if isinstance(answer, Holds):
+        made = _proof(problem, unsafe, answer)
+        if isinstance(made, Unknown):
+            return made
+        return _answer(made, problem, True, (f"{answer.leaves} leaves",) if answer.leaves > len(unsafe.parts)
+                       else (f"smallest margin {answer.margin:.4g}",))
+    if isinstance(answer, Open):
+        late = "the time limit was reached, " if answer.late else ""
+        said = f"the smallest bound is {answer.worst:.4g} and must be above 0" if np.isfinite(answer.worst) else "no bound was found"
+        return Unknown(f"{late}{said}; no counterexample was found: {_HARDER}")
+    if unsafe.semantics != "real":
+        return Unknown(f"over the reals there is a counterexample, with outputs {_shown(answer.hit.y)}; a claim about every float32 execution "
+                       "can't be refuted: ask with --set semantics=real for the counterexample")
+    return _answer(_refutation(problem, unsafe, answer), problem, False, tuple(_remarks(problem, unsafe, answer)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """One CROWN pass: for each part its smallest margin, its rows, its box, and the corners that the bounds suggest."""
+def _largest_radius(problem: Problem, settings: Settings, effort: Effort, progress: Progress) -> Outcome:
+    """Return the certificate at the largest radius that was proved, with the counterexample at the smallest that was refuted."""
+    def at(radius: Fraction) -> Problem:
+        return replace(problem, given={**problem.given, "radius": radius})
 
-    margins: list[float]
-    rows: list[Rows]
-    boxes: list[tuple[Array, Array]]
-    corners: dict[int, Array]
+    def ask(radius: Fraction, only_attack: bool) -> Answer:
+        unsafe = robust.problem(at(radius).given, problem.files, problem.limits.fresh())
+        quick = replace(settings, method="crown" if only_attack else settings.method, boxes=min(settings.boxes, 20000))
+        return decide(unsafe, quick, effort, problem.limits, lambda stage, facts: None, _start(at(radius), unsafe))
 
-
-def _bound(unsafe: UnsafeSet, effort: Effort) -> _Found:
-    """Return one CROWN pass over all parts; a part without rows, or behind the time limit, has the margin -infinity."""
-    found = _Found([], [], [], {})
-    network = unsafe.network
-    for index, part in enumerate(unsafe.parts):
-        if effort.left() <= 0 or not all(part.conjuncts):
-            found.margins.append(-np.inf)
-            continue
-        listed = [row for conjunct in part.conjuncts for row in conjunct]
-        starts = np.cumsum([0, *(len(conjunct) for conjunct in part.conjuncts)])[:-1]
-        rows = Rows(_matrix([row.inputs for row in listed], network.inputs), _matrix([row.outputs for row in listed], network.outputs),
-                    np.array([float(row.constant) for row in listed]), starts)
-        box = np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper])
-        one = Search(network, rows, Box(*box), False)
-        with np.errstate(all="ignore"):
-            _, margins, slopes = one.bound([one.root])
-        worst = float(np.maximum.reduceat(margins[0], starts).min())
-        found.margins.append(worst if np.isfinite(worst) else -np.inf)
-        found.rows.append(rows)
-        found.boxes.append(box)
-        found.corners[index] = np.where(slopes[0] > 0, *box)
-    return found
+    given = problem.given
+    clip = given["clip"]
+    width = clip[1] - clip[0] if clip is not None and clip[1] > clip[0] else Fraction(1)
+    found = bracket(ask, width / 16 / (given["scale"] if given["radius_unit"] == "raw" else 1), effort, progress)
+    real = given["semantics"] == "real"
+    beyond = None
+    remarks: list[str] = []
+    if found.upper is not None and real:
+        unsafe = robust.problem(at(found.upper[0]).given, problem.files, problem.limits.fresh())
+        beyond = _refutation(at(found.upper[0]), unsafe, found.upper[1])
+        remarks = [f"a counterexample exists at radius {_decimal(found.upper[0])}", *_remarks(at(found.upper[0]), unsafe, found.upper[1])]
+    if found.lower is None:
+        if beyond is not None:
+            return Refuted(beyond, ("no radius was proved", *remarks))
+        return Unknown(f"no radius was proved or refuted: {_HARDER}")
+    unsafe = robust.problem(at(found.lower[0]).given, problem.files, problem.limits.fresh())
+    made = _proof(at(found.lower[0]), unsafe, found.lower[1])
+    if isinstance(made, Unknown):
+        return made
+    return Proved(made, (f"the largest radius that was proved is {_decimal(found.lower[0])}", *remarks), beyond)
 
 
-def _split(problem: Problem, unsafe: UnsafeSet, found: _Found, effort: Effort, most: int) -> list[Box | None] | attack.Hit | None:
-    """Return a closed tree for each part (None: its root is closed), or a counterexample, or None where neither was found."""
-    trees: list[Box | None] = []
-    hits: list[attack.Hit] = []
-    for part, margin, rows, box in zip(unsafe.parts, found.margins, found.rows, found.boxes, strict=True):
-        if margin > 0:
-            trees.append(None)
-            continue
-        if np.count_nonzero(box[1] > box[0]) > _MOST_SPLIT:
-            return None
-
-        def hit(points: Array, part: Part = part) -> bool:
-            one = attack.near(unsafe.network, part, points, problem.limits)
-            hits.extend([one] if one is not None else [])
-            return one is not None
-
-        closed = search(unsafe.network, rows, box, effort, hit, most)
-        if closed is None:
-            return hits[0] if hits else None
-        trees.append(closed.root)
-    return trees
+def _accuracy(problem: Problem, settings: Settings, effort: Effort, progress: Progress) -> Outcome:
+    """Return the certificate with what was found about every row."""
+    settings = replace(settings, arithmetic="f64-gamma" if settings.arithmetic == "auto" else settings.arithmetic)
+    table = dataset.collect(problem, settings, effort, progress)
+    made = dataset.draft(problem, table, settings)
+    wanted = problem.wanted
+    short = [f"{name} is {made.says[name]}, wanted {wanted[name]}" for name in wanted
+             if (made.says[name] < wanted[name] if name != "of" else made.says[name] != wanted[name])]
+    if short:
+        return Unknown(f"{table.line()}; {'; '.join(short)}")
+    left = table.size - made.says["robust_at_least"] - made.says["not_robust_at_least"]
+    return Proved(made, (table.line(),), left=f"{left} rows are open" if left else "", interrupted=table.interrupted)
 
 
-def _matrix(terms: list[Mapping[int, Fraction]], size: int) -> Array:
-    made = np.zeros((len(terms), size))
-    for row, values in enumerate(terms):
-        for index, value in values.items():
-            made[row, index] = float(value)
-    return made
+def _start(problem: Problem, unsafe: UnsafeSet) -> np.ndarray[Any, Any] | None:
+    """Return what the network gets at the point of a `robust` claim: a wrong label shows there already."""
+    if problem.kind != "robust":
+        return None
+    near = robust.neighbourhoods(problem.given, problem.files, problem.limits.fresh())
+    return np.array([[float(v) for v in near.network_input(near.centre(problem.given["row"]))]])
 
 
-def _holds(problem: Problem, unsafe: UnsafeSet, trees: list[Box | None], remarks: tuple[str, ...]) -> Outcome:
-    """Return the outcome for closed trees: unknown only where no point shows that the region has inputs."""
-    items: dict[str, Any] = {"arithmetic": "f64-gamma"}
+def _proof(problem: Problem, unsafe: UnsafeSet, answer: Holds) -> Draft | Unknown:
+    """Return the draft of a proof; unknown only where no point shows that the region has inputs."""
+    items = dict(answer.items)
     if all(constrained(part) for part in unsafe.parts):
         x = next((x for x in map(find_inhabitant, unsafe.parts) if x is not None), None)
         if x is None:
             return Unknown("no unsafe point exists, but no point was found that shows that the region has inputs at all")
         items["witness"] = unsafe.claim_point(x)
-    arrays = evidence(trees)
-    leaves = int((arrays["tree"] < 0).sum())
-    draft = Draft(problem.kind, 1, problem.given, {"holds": True}, tuple(sorted(unsafe.premises)), BOUNDS_TREE.kind, BOUNDS_TREE.version, items, arrays)
-    return _answer(draft, problem, True, (*remarks, f"{leaves} leaves") if leaves > len(trees) else remarks)
+    return Draft(problem.kind, 1, problem.given, {"holds": True}, tuple(sorted(unsafe.premises)), BOUNDS_TREE.kind, BOUNDS_TREE.version, items,
+                 answer.arrays)
+
+
+def _refutation(problem: Problem, unsafe: UnsafeSet, answer: Violated) -> Draft:
+    return Draft(problem.kind, 1, problem.given, {"holds": False}, ("real-arithmetic",), WITNESS.kind, WITNESS.version,
+                 {"point": unsafe.claim_point(answer.hit.x)})
+
+
+def _remarks(problem: Problem, unsafe: UnsafeSet, answer: Violated) -> list[str]:
+    """Return what a user wants to know of a counterexample."""
+    hit, model = answer.hit, problem.files["model"]
+    remarks = [f"a counterexample was found and evaluated exactly: outputs {_shown(hit.y)}"]
+    if problem.kind == "robust":
+        label = problem.given["label"]
+        best = max(range(len(hit.y)), key=lambda k: (hit.y[k], k != label))
+        near = robust.neighbourhoods(problem.given, problem.files, problem.limits.fresh())
+        where = "at the point itself" if hit.x == near.network_input(near.centre(problem.given["row"])) else "there"
+        remarks.append(f"{where} class {best} has {float(hit.y[best]):.6g}, class {label} has {float(hit.y[label]):.6g}")
+    if not hit.float32:
+        remarks.append("no float32 number of the region was a counterexample: the point is rational")
+    return [*remarks, float32.remark(unsafe, model if isinstance(model, bytes) else b"", hit.x)]
+
+
+def _decimal(value: Fraction) -> str:
+    return f"{float(value):.4g}"
+
+
+def _shown(values: tuple[Fraction, ...], most: int = 10) -> str:
+    texts = [f"{float(v):.4g}" for v in values[:most]]
+    return f"[{', '.join(texts)}{', ...' if len(values) > most else ''}]"
+
+
+def _answer(draft: Draft, problem: Problem, holds: bool, remarks: tuple[str, ...]) -> Outcome:
+    return Proved(draft, remarks) if holds == problem.wanted.get("holds", True) else Refuted(draft, remarks)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pure jobs behind one interface: in this process, or in several; results come as they finish, each with the number of its job.
+
+A job must depend on its argument only, so the number of workers changes when results come, never what they are.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from typing import Any, TypeVar
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+_state: Any = None
+
+
+def run(make: Callable[..., Any], arguments: tuple[Any, ...], work: Callable[[Any, Job], Result], jobs: Sequence[Job],
+        workers: int) -> Iterator[tuple[int, Result]]:
+    """Yield (number, work(state, job)) for every job; each process makes its own `state` with make(*arguments).
+
+    `make` and `work` are functions of a module. Closing the iterator, or an interrupt, stops what is running.
+    """
+    if workers <= 1 or len(jobs) <= 1:
+        state = make(*arguments)
+        for number, job in enumerate(jobs):
+            yield number, work(state, job)
+        return
+    # New interpreters: forking a process that runs threads (of a progress display, of a BLAS) can hang.
+    pool = ProcessPoolExecutor(min(workers, len(jobs)), multiprocessing.get_context("spawn"), _prepare, (make, arguments))
+    try:
+        pending: dict[Future[Any], int] = {}
+        following = iter(enumerate(jobs))
+        while True:
+            for number, job in following:
+                pending[pool.submit(_work, work, job)] = number
+                if len(pending) >= 2 * workers:
+                    break
+            if not pending:
+                return
+            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for one in sorted(done, key=pending.__getitem__):
+                yield pending.pop(one), one.result()
+    finally:
+        for process in list((pool._processes or {}).values()):  # a job may run for hours: nobody waits for it
+            process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _prepare(make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    global _state
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    _state = make(*arguments)
+
+
+def _work(work: Callable[[Any, Any], Any], job: Any) -> Any:
+    return work(_state, job)

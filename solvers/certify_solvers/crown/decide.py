@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One question to the bounds: does any point of the parts reach the unsafe set? Holds with evidence, violated at a point, or open.
+
+Order of work: a plain CROWN pass; the attack; tuned slopes; then branch and bound, on the inputs where few of them vary, else on neurons.
+Evidence that is close to the limits of binary64 is tried in integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from certify.certificate import Evidence
+from certify.errors import CertifyError
+from certify.limits import Limits
+from certify.readers.formula import Part
+from certify.rules.bounds_tree import check
+from certify.rules.float32 import Rounding
+from certify.rules.relaxation import Relaxation
+from certify.rules.unsafe_set import BOUNDS_TREE, UnsafeSet, arithmetic
+from certify_solvers.common.prover import Effort, Progress
+from certify_solvers.crown import attack
+from certify_solvers.crown.alpha import Conjunct, tune
+from certify_solvers.crown.domain import Domain
+from certify_solvers.crown.emission import Arrays, join, leaf
+from certify_solvers.crown.input_split import Rows, evidence, search
+from certify_solvers.crown.kernel import Array
+
+_MOST_SPLIT = 20  # inputs that vary, for splits of the inputs to have a chance
+_CLOSE = 1e-6  # a margin nearer to 0 than this, relative to the constants, is tried in integers
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to search: `method` auto, crown or alpha; random starts of the attack; boxes a part; the arithmetic of the evidence."""
+
+    method: str = "auto"
+    restarts: int = 100
+    boxes: int = 300000
+    arithmetic: str = "auto"
+    fraction_bits: int = 128
+
+
+@dataclass(frozen=True)
+class Holds:
+    """No point of the parts is unsafe: evidence for a bounds tree."""
+
+    items: Mapping[str, Any]
+    arrays: Arrays
+    margin: float
+
+    @property
+    def leaves(self) -> int:
+        """The number of leaves."""
+        return int((self.arrays["tree"] < 0).sum())
+
+
+@dataclass(frozen=True)
+class Violated:
+    """A point is unsafe, evaluated exactly."""
+
+    hit: attack.Hit
+
+
+@dataclass(frozen=True)
+class Open:
+    """Neither was found; `worst` is the smallest margin of the parts that stayed open."""
+
+    worst: float
+    late: bool
+
+
+Answer = Holds | Violated | Open
+
+
+@dataclass(eq=False)
+class _Part:
+    """A part while it is worked on: its region, its rows as arrays, the best margin so far, and its evidence once it is closed."""
+
+    part: Part
+    domain: Domain
+    conjuncts: list[Conjunct]
+    margin: float = -np.inf
+    arrays: Arrays | None = None
+    corners: Array = field(default_factory=lambda: np.zeros((0, 0)))
+
+
+def decide(unsafe: UnsafeSet, settings: Settings, effort: Effort, limits: Limits, progress: Progress, start: Array | None = None) -> Answer:
+    """Return the answer for an unsafe set; `start` are points worth trying in the first part."""
+    progress("bounding", {"parts": len(unsafe.parts)})
+    parts: list[_Part] = []
+    for part in unsafe.parts:
+        parts.append(_Part(part, Domain(part), [_conjunct(unsafe, part, rows) for rows in part.conjuncts]))
+        if effort.left() > 0 and all(part.conjuncts):
+            _bound(unsafe, parts[-1], limits, effort)
+    if all(one.arrays is not None for one in parts):
+        return _holds(unsafe, parts, settings, limits)
+    progress("attacking", {"parts": len(parts)})
+    starts = {index: one.corners for index, one in enumerate(parts) if one.corners.size}
+    if start is not None:
+        starts[0] = np.vstack([start, starts[0]]) if 0 in starts else start
+    hit = attack.search(unsafe, starts, effort, limits, settings.restarts)
+    if hit is not None:
+        return Violated(hit)
+    if settings.method != "crown" and all(np.isfinite(one.margin) for one in parts):
+        progress("splitting", {"parts": sum(one.arrays is None for one in parts)})
+        for one in parts:
+            hit = None
+            if one.arrays is None and settings.method != "alpha" and np.count_nonzero(one.domain.upper > one.domain.lower) <= _MOST_SPLIT:
+                hit = _split_inputs(unsafe, one, settings, effort, limits)
+            elif one.arrays is None:
+                hit = _split_neurons(unsafe, one, settings, effort, limits)
+            if hit is not None:
+                return Violated(hit)
+            if one.arrays is None:
+                break
+    if all(one.arrays is not None for one in parts):
+        return _holds(unsafe, parts, settings, limits)
+    worst = min(one.margin for one in parts if one.arrays is None)
+    if settings.arithmetic == "auto" and worst > -_CLOSE:
+        for one in parts:
+            one.arrays = one.arrays or leaf()
+        found = _integers(unsafe, parts, settings, limits)
+        if found is not None:
+            return found
+    return Open(worst, effort.left() <= 0)
+
+
+def _conjunct(unsafe: UnsafeSet, part: Part, rows: tuple[Any, ...]) -> Conjunct:
+    return (matrix([row.inputs for row in rows], unsafe.network.inputs), matrix([row.outputs for row in rows], unsafe.network.outputs),
+            np.array([float(row.constant) for row in rows]))
+
+
+def matrix(terms: list[Mapping[int, Fraction]], size: int) -> Array:
+    """Return linear forms as the rows of an array."""
+    made = np.zeros((len(terms), size))
+    for row, values in enumerate(terms):
+        for index, value in values.items():
+            made[row, index] = float(value)
+    return made
+
+
+def _bound(unsafe: UnsafeSet, one: _Part, limits: Limits, effort: Effort) -> None:
+    """Bound a part by one CROWN pass; for float32 executions, move the constants by what their errors cost at the root."""
+    found = tune(unsafe.network, one.domain, one.conjuncts, effort, 1)
+    if found is None:
+        return
+    if unsafe.semantics == "exec32":
+        lost = _float32_cost(unsafe, one.part, limits)
+        one.conjuncts = [(inputs, outputs, constant - lost) for inputs, outputs, constant in one.conjuncts]
+        found = tune(unsafe.network, one.domain, one.conjuncts, effort, 1) or found
+    one.margin, one.corners = float(found.margins.min()), found.points
+    if found.closed:
+        one.arrays = leaf()
+
+
+def _float32_cost(unsafe: UnsafeSet, part: Part, limits: Limits) -> float:
+    """Return how much lower the checker's bounds over a part are for float32 executions than over the reals, at the root."""
+    sums = []
+    for rounding in (None, Rounding(unsafe.network)):
+        rule = Relaxation(unsafe.network, limits.fresh(), None, rounding)
+        lower, upper = rule.start(part)
+        with np.errstate(all="ignore"):
+            bounds = rule.propagate(lower[None], upper[None], None)
+            rows = [rule.specify(((row, Fraction(1)),)) for conjunct in part.conjuncts for row in conjunct]
+            sums.append(rule.bound(rows, np.zeros(len(rows), int), bounds, lower[None], upper[None]))
+    return float(1.05 * np.abs(sums[0] - sums[1]).max())
+
+
+def _split_inputs(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits) -> attack.Hit | None:
+    """Close a part by splits of its inputs, or return a counterexample met on the way."""
+    hits: list[attack.Hit] = []
+
+    def hit(points: Array) -> bool:
+        found = attack.near(unsafe.network, one.part, one.domain.project(points), limits)
+        hits.extend([found] if found is not None else [])
+        return found is not None
+
+    starts = np.cumsum([0, *(len(constant) for *_, constant in one.conjuncts)])[:-1]
+    rows = Rows(*(np.concatenate(sides) for sides in zip(*one.conjuncts, strict=True)), starts)
+    closed = search(unsafe.network, rows, (one.domain.lower, one.domain.upper), effort, hit, settings.boxes)
+    if closed is None:
+        return hits[0] if hits else None
+    one.arrays = evidence([closed.root])
+    return None
+
+
+def _split_neurons(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits) -> attack.Hit | None:
+    """Close a part by tuned slopes, or return a counterexample met on the way."""
+    found = tune(unsafe.network, one.domain, one.conjuncts, effort)
+    if found is None:
+        return None
+    one.margin = max(one.margin, float(found.margins.min()))
+    if found.closed:
+        one.arrays = found.arrays()
+        return None
+    return attack.near(unsafe.network, one.part, one.domain.project(found.points), limits)
+
+
+def _holds(unsafe: UnsafeSet, parts: list[_Part], settings: Settings, limits: Limits) -> Answer:
+    margin = min(one.margin for one in parts)
+    if settings.arithmetic == "exact-int":
+        found = _integers(unsafe, parts, settings, limits)
+        return found if found is not None else Open(margin, False)
+    return Holds({"arithmetic": "f64-gamma"}, join([(one.arrays or leaf(), len(one.conjuncts)) for one in parts]), margin)
+
+
+def _integers(unsafe: UnsafeSet, parts: list[_Part], settings: Settings, limits: Limits) -> Holds | None:
+    """Return the evidence in integers if the checker's rule accepts it so."""
+    items = {"arithmetic": "exact-int", "fraction_bits": settings.fraction_bits}
+    arrays = join([(one.arrays or leaf(), len(one.conjuncts)) for one in parts])
+    made = Evidence(BOUNDS_TREE.kind, BOUNDS_TREE.version, items, arrays)
+    own = limits.fresh()
+    try:
+        figures = check(arithmetic(unsafe.network, unsafe.semantics, made, own), unsafe.parts, arrays, own)
+    except CertifyError:
+        return None
+    return Holds(items, arrays, figures.smallest_margin)
