@@ -6,11 +6,15 @@ A job must depend on its argument only, so the number of workers changes when re
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, TypeVar
+
+from certify.errors import Declined
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -22,7 +26,8 @@ def run(make: Callable[..., Any], arguments: tuple[Any, ...], work: Callable[[An
         workers: int) -> Iterator[tuple[int, Result]]:
     """Yield (number, work(state, job)) for every job; each process makes its own `state` with make(*arguments).
 
-    `make` and `work` are functions of a module. Closing the iterator, or an interrupt, stops what is running.
+    `make` and `work` are functions of a module. Closing the iterator, or an interrupt, stops what is running. Raises what a job raises,
+    and Declined `limit-reached` if a process is killed.
     """
     if workers <= 1 or len(jobs) <= 1:
         state = make(*arguments)
@@ -36,7 +41,8 @@ def run(make: Callable[..., Any], arguments: tuple[Any, ...], work: Callable[[An
         following = iter(enumerate(jobs))
         while True:
             for number, job in following:
-                pending[pool.submit(_work, work, job)] = number
+                with _no_interrupt():  # a process that is just starting would show a traceback; it inherits the mask
+                    pending[pool.submit(_work, work, job)] = number
                 if len(pending) >= 2 * workers:
                     break
             if not pending:
@@ -44,10 +50,26 @@ def run(make: Callable[..., Any], arguments: tuple[Any, ...], work: Callable[[An
             done, _ = wait(pending, return_when=FIRST_COMPLETED)
             for one in sorted(done, key=pending.__getitem__):
                 yield pending.pop(one), one.result()
+    except BrokenProcessPool:
+        raise Declined("limit-reached", "a worker process was stopped, by a signal or for lack of memory",
+                       fix="try fewer --workers; with --resume, finished rows are kept") from None
     finally:
         for process in list((pool._processes or {}).values()):  # a job may run for hours: nobody waits for it
             process.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _no_interrupt() -> Iterator[None]:
+    """Hold back an interrupt until the block is done, where the system can."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _prepare(make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

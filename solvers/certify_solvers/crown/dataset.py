@@ -13,6 +13,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from math import nextafter
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -20,8 +21,9 @@ from typing import Any
 import numpy as np
 
 from certify import container
+from certify._version import VERSION
 from certify.claims import accuracy
-from certify.errors import CertifyError
+from certify.errors import CertifyError, OutputError, Rejected
 from certify.limits import Limits
 from certify.rules.evaluation import evaluate
 from certify.rules.neighbourhood import Neighbourhoods
@@ -36,12 +38,13 @@ from certify_solvers.crown.emission import Arrays, join
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """What is known of a row: `robust` with evidence, `wrong` (at its own point), `witness` with a point, or `open`."""
+    """What is known of a row: `robust` with evidence, `wrong` (at its own point), `witness` with a point, or `open` (`why`: can't be asked)."""
 
     word: str
     items: Mapping[str, Any]
     arrays: Arrays
     point: tuple[Fraction, ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,14 +76,25 @@ class Table:
         return (f"robust {robust} · not robust {witness} · wrong already {wrong} · open {most - robust} · of {self.size}   →   certified accuracy "
                 f"{100 * robust / self.size:.1f} % (at most {100 * most / self.size:.1f} %)")
 
+    def remarks(self) -> tuple[str, ...]:
+        """Return the counts, and how many rows no claim can be made about."""
+        refused = {row: found.why for row, found in sorted(self.rows.items()) if found.why}
+        if not refused:
+            return (self.line(),)
+        row, why = next(iter(refused.items()))
+        return (self.line(), f"{len(refused)} of the open rows can't be asked about, such as row {row}: {why}")
+
 
 def collect(problem: Problem, settings: Settings, effort: Effort, progress: Progress) -> Table:
     """Return what was found about every row; an interrupt ends the search and keeps what there is."""
     near = accuracy.neighbourhoods(problem.given, problem.files, problem.limits.fresh())
-    near.part(0, near.label(0))  # a question that can't be asked is refused before any work
+    _require_askable(near)
     folder = effort.resume
     if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as trouble:
+            raise _unwritable(folder, trouble) from None
     question = _question(problem, settings, effort)
     table = Table({}, near.rows)
     own = _State(problem, near, settings, effort, folder, question)
@@ -110,8 +124,7 @@ def draft(problem: Problem, table: Table, settings: Settings) -> Draft:
     items: dict[str, Any] = {}
     if by_word["robust"]:
         found = [table.rows[row] for row in by_word["robust"]]
-        kinds = {str(row.items["arithmetic"]) for row in found}
-        items = dict(next(row.items for row in found if kinds == {"f64-gamma"} or row.items["arithmetic"] == "exact-int"))
+        items = dict(found[0].items)  # the same for all: one search was asked for, and kept rows of another one are not taken
         near = accuracy.neighbourhoods(problem.given, problem.files, problem.limits.fresh())
         arrays = join([(row.arrays, near.network.outputs - 1) for row in found])
     for word, name in (("robust", "robust_row"), ("wrong", "wrong_row"), ("witness", "witness_row")):
@@ -127,6 +140,21 @@ def draft(problem: Problem, table: Table, settings: Settings) -> Draft:
 _LIMITS = ("file_bytes", "json_bytes", "segment_bytes", "members", "depth", "table_cells", "tree_nodes", "tree_depth", "memory", "work")
 
 
+def _require_askable(near: Neighbourhoods) -> None:
+    """Raise what is wrong with the first row if no claim can be made about any: a question that makes no sense is refused before any work."""
+    first: Rejected | None = None
+    for row in range(near.rows):
+        near.limits = near.limits.fresh()
+        try:
+            near.part(row, near.label(row))
+        except Rejected as trouble:
+            first = first or trouble
+        else:
+            return
+    if first is not None:
+        raise first
+
+
 def _report(table: Table, progress: Progress) -> None:
     progress("rows", {"done": len(table.rows), "of": table.size, "robust": table.count("robust"),
                       "not robust": table.count("wrong") + table.count("witness"), "open": table.count("open")})
@@ -136,7 +164,7 @@ def _question(problem: Problem, settings: Settings, effort: Effort) -> str:
     """Return what an open row depends on, as text: the files, the question and how it was searched."""
     given = {name: str(value) for name, value in problem.given.items()}
     return json.dumps({"files": {subject.name: subject.sha256 for subject in problem.subjects}, "given": given, "search": asdict(settings),
-                       "seconds": effort.seconds, "seed": effort.seed}, sort_keys=True)
+                       "version": VERSION, "seconds": effort.seconds, "seed": effort.seed}, sort_keys=True)
 
 
 def _make(problem: Problem, settings: Settings, effort: Effort, folder: Path | None, question: str) -> _State:
@@ -147,11 +175,12 @@ def _make(problem: Problem, settings: Settings, effort: Effort, folder: Path | N
 def _answer(state: _State, row: int) -> Row:
     """Return what is found about a row, kept in the folder first."""
     near, effort = state.near, replace(state.effort, started=monotonic())
-    label = near.label(row)
+    near.limits = state.problem.limits.fresh()  # each row is a question of its own
     try:
+        label = near.label(row)
         part = near.part(row, label)
-    except CertifyError:  # a row that no claim can be made about, such as one outside the clip range
-        return Row("open", {}, {})
+    except Rejected as trouble:  # a row that no claim can be made about, such as one outside the clip range
+        return Row("open", {}, {}, why=str(trouble))
     x0 = near.network_input(near.centre(row))
     y = evaluate(near.network, x0, state.problem.limits.fresh())
     if any(y[j] >= y[label or 0] for j in range(len(y)) if j != label):
@@ -163,13 +192,24 @@ def _answer(state: _State, row: int) -> Row:
     if isinstance(answer, Holds):
         found = Row("robust", answer.items, answer.arrays)
     elif isinstance(answer, Violated) and state.problem.given["semantics"] == "real":
-        point = tuple(Fraction(float(v)) for v in unsafe.claim_point(answer.hit.x))  # the certificate holds binary64 numbers
+        point = _binary64(unsafe.claim_point(answer.hit.x), near.centre(row))
         x = near.network_input(point)
         if part.holds_input(x):
             y = evaluate(near.network, x, state.problem.limits.fresh())
             if any(row_.holds(x, y) for conjunct in part.conjuncts for row_ in conjunct):
                 found = Row("witness", {}, {}, point)
     return _keep(state, row, found)
+
+
+def _binary64(point: tuple[Fraction, ...], centre: tuple[Fraction, ...]) -> tuple[Fraction, ...]:
+    """Return the point in binary64, as certificates hold it, each coordinate rounded towards the centre: so it stays in the ball."""
+    found = []
+    for v, c in zip(point, centre, strict=True):
+        near = float(v)
+        if (v > c and Fraction(near) > v) or (v < c and Fraction(near) < v):
+            near = nextafter(near, float("-inf") if v > c else float("inf"))
+        found.append(Fraction(near))
+    return tuple(found)
 
 
 def _row_problem(state: _State, row: int) -> Problem:
@@ -196,18 +236,29 @@ def _keep(state: _State, row: int, found: Row) -> Row:
         return _keep(state, row, Row("open", {}, {}))
     if state.folder is not None:
         _write(state.folder / f"row-{row:06d}.cert", data)
-        (state.folder / f"row-{row:06d}.open").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the certificate is read first, so a note that stays does no harm
+            (state.folder / f"row-{row:06d}.open").unlink(missing_ok=True)
     return found
 
 
 def _write(path: Path, data: bytes) -> None:
     """Write a file whole or not at all, also under a kill."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with part.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    part.replace(path)
+    try:
+        with part.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(path)
+    except OSError as trouble:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise _unwritable(path, trouble) from None
+
+
+def _unwritable(path: Path, trouble: OSError) -> OutputError:
+    return OutputError("output-unwritable", f"can't keep finished rows there: {trouble.strerror or trouble}", where=str(path),
+                       fix="choose another folder with --resume, or free some space; rows that were kept are taken up again")
 
 
 def _kept(state: _State, row: int) -> Row | None:
@@ -221,16 +272,25 @@ def _kept(state: _State, row: int) -> Row | None:
             if (state.folder / f"row-{row:06d}.open").read_bytes() == state.question.encode():
                 return Row("open", {}, {})
         return None
-    problem = _row_problem(state, row)
+    state.near.limits = state.problem.limits.fresh()
     try:
+        problem = _row_problem(state, row)
         found = decode(container.read(data, problem.limits, "the kept certificate"))
-        if dict(found.claim.given) != dict(problem.given):
+        if (found.claim.kind, dict(found.claim.given)) != ("robust", dict(problem.given)):
             return None
         checked(data, problem)
+        centre = state.near.centre(row)
     except CertifyError:
         return None
     if found.claim.says["holds"]:
+        exact = {"fraction_bits": state.settings.fraction_bits} if state.settings.arithmetic == "exact-int" else {}
+        if dict(found.evidence.items) != {"arithmetic": state.settings.arithmetic, **exact}:
+            return None
         return Row("robust", found.evidence.items, {name: np.array(array) for name, array in found.evidence.arrays.items()})
     point = tuple(found.evidence.items["point"])
-    return Row("wrong" if point == state.near.centre(row) else "witness", {}, {}, point)
-
+    if point == centre:
+        return Row("wrong", {}, {}, point)
+    with contextlib.suppress(OverflowError):
+        if all(Fraction(float(v)) == v for v in point):  # others can't be written to the certificate of all rows
+            return Row("witness", {}, {}, point)
+    return None

@@ -177,13 +177,19 @@ def _accuracy(problem: Problem, settings: Settings, effort: Effort, progress: Pr
     settings = replace(settings, arithmetic="f64-gamma" if settings.arithmetic == "auto" else settings.arithmetic)
     table = dataset.collect(problem, settings, effort, progress)
     made = dataset.draft(problem, table, settings)
+    if not made.says["robust_at_least"] and not made.says["not_robust_at_least"]:
+        if table.interrupted:
+            raise KeyboardInterrupt  # nothing was found yet, so nothing is written
+        return Unknown("; ".join(table.remarks()))
     wanted = problem.wanted
     short = [f"{name} is {made.says[name]}, wanted {wanted[name]}" for name in wanted
              if (made.says[name] < wanted[name] if name != "of" else made.says[name] != wanted[name])]
     if short:
-        return Unknown(f"{table.line()}; {'; '.join(short)}")
+        if table.interrupted:
+            raise KeyboardInterrupt
+        return Unknown("; ".join((*table.remarks(), *short)))
     left = table.size - made.says["robust_at_least"] - made.says["not_robust_at_least"]
-    return Proved(made, (table.line(),), left=f"{left} rows are open" if left else "", interrupted=table.interrupted)
+    return Proved(made, table.remarks(), left=f"{left} rows are open" if left else "", interrupted=table.interrupted)
 
 
 def _start(problem: Problem, unsafe: UnsafeSet) -> np.ndarray[Any, Any] | None:
