@@ -5,12 +5,14 @@ A leaf closes a conjunct {g_1 <= 0, ..., g_r <= 0} if a lower bound of some g_i,
 all 0, is positive on its box: at an unsafe point the sum would be <= 0. If a g_i with lambda_i > 0 is strict (unsafe where g_i < 0), a bound
 of 0 is enough. A conjunct without rows is never closed. If every leaf closes every
 conjunct of its part, no point of any part is unsafe: the leaves cover the box (`tree`; a split at theta is x_t >= theta or x_t <=
-theta), and each bound is sound (`relaxation`, or `fixed_point` in the arithmetic exact-int); combinations are formed in rationals.
+theta, a split on a neuron is z >= 0 or z <= 0, `neuron_splits`), and each bound is sound (`relaxation`, or `fixed_point` in the arithmetic
+exact-int); combinations are formed in rationals.
 
 Evidence: `tree`, `split_at` (thresholds in preorder), `recompute` (where bounds are computed afresh, else inherited from the
 nearest ancestor), `row` (leaf by leaf, conjunct by conjunct: which row; -1: the next vector of `mix`), `mix`; `slope` (sets of lower
 slopes), `leaf_slope` (leaf by leaf, conjunct by conjunct: which set its rows use; -1: the default), `node_slope` (the same for the backward
-bounds of each node that computes them). Every number is a choice for which any value in its range is sound; no bound is stored.
+bounds of each node that computes them), `beta` (leaf by leaf, conjunct by conjunct: multipliers of the neurons split on the way, from the
+root). Every number is a choice for which any value in its range is sound; no bound is stored.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from certify.errors import Declined, Rejected
+from certify.errors import Rejected
 from certify.limits import Limits
 from certify.readers.formula import Part, Row
 from certify.readers.network import Network
 from certify.rules.balls import Array
-from certify.rules.relaxation import Bounds, Relaxation, Specification, stack
+from certify.rules.relaxation import Bounds, ByLayer, Relaxation, Specification, stack
 from certify.rules.tree import walk
 
 if TYPE_CHECKING:
@@ -61,6 +63,7 @@ class _State:
     upper: Array
     slot: _Slot | None
     depth: int
+    path: tuple[tuple[int, int], ...] = ()  # neurons split on the way, each with its sign
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +72,7 @@ class _Leaf:
     number: int
     rows: tuple[tuple[tuple[Row, Fraction], ...], ...] | None  # for each conjunct rows with weights, or None: the best single row
     slopes: list[int]
+    betas: list[list[float]]
 
 
 @dataclass(eq=False)
@@ -128,7 +132,10 @@ class _Check:
         self.split_at = arrays.get("split_at")
         self.recompute = arrays.get("recompute")
         self.row, self.leaf_slope, self.node_slope = (_Indices(arrays, name) for name in ("row", "leaf_slope", "node_slope"))
-        self.mix = arrays.get("mix")
+        self.mix, self.beta = arrays.get("mix"), arrays.get("beta")
+        if self.beta is not None and bool((self.beta < 0).any() or (self.beta == 0).all()):
+            raise Rejected("unused-evidence" if not bool((self.beta < 0).any()) else "evidence-range", "multipliers are >= 0, and not all 0",
+                           where="evidence array beta")
         self.sets = 0 if arrays.get("slope") is None else len(arrays["slope"])
         if self.sets and set(range(self.sets)) - {int(k) for one in (self.leaf_slope, self.node_slope) if one.array is not None
                                                   for k in np.unique(one.array)}:
@@ -139,7 +146,7 @@ class _Check:
         if self.recompute is not None and not bool(self.recompute[1:].any()):
             raise Rejected("unused-evidence", "it says what its absence says", where="evidence array recompute")
         self.neurons = sum(self.network.layers[k].size for k in self.network.activations)
-        self.node = self.splits = self.mixed = self.leaves = 0
+        self.node = self.splits = self.mixed = self.multiplied = self.leaves = 0
         self.margins: list[Fraction] = []  # the smallest so far
         self.largest = 0.0
         self.segment = max(_BATCH, min(8 * _BATCH, _SEGMENT_BYTES // (16 * self.network.inputs + 1)))
@@ -156,6 +163,7 @@ class _Check:
             position = walk(self.tree, position, _State(lower, upper, None, 0), self._children, self._leaf, self.limits)
             self._flush()
         for name, used, array in (("tree", position, self.tree), ("split_at", self.splits, self.split_at), ("mix", self.mixed, self.mix),
+                                  ("beta", self.multiplied, self.beta),
                                   *((one.name, one.used, one.array) for one in (self.row, self.leaf_slope, self.node_slope))):
             if array is not None and (used != len(array) or used == 0):
                 raise Rejected("tree-malformed" if name == "tree" else "unused-evidence", f"{len(array) - used} entries are left over",
@@ -172,18 +180,19 @@ class _Check:
         if not fresh:
             return state
         slot = _Slot()
-        own = _State(state.lower, state.upper, slot, state.depth)
+        own = _State(state.lower, state.upper, slot, state.depth, state.path)
         self.work.fresh.append((own, slot, state.slot, self.node_slope.take(1, self.sets)[0]))
         return own
 
     def _children(self, state: _State, item: int) -> tuple[_State, _State]:
         own = self._enter(state)
         inputs = self.network.inputs
-        if inputs <= item < inputs + self.neurons:
-            raise Declined("feature-unsupported", "this version can't check splits on neurons", where="evidence array tree",
-                           fix="verify it with a newer version of certify")
-        if item >= inputs:
+        if item >= inputs + self.neurons:
             raise Rejected("branch-invalid", f"the network has no item {item} to branch on", where=f"node {self.node - 1}")
+        if item >= inputs:
+            self.limits.spend(20 * self.neurons, "splitting on a neuron")
+            on, off = (_State(own.lower, own.upper, own.slot, own.depth + 1, (*own.path, (item - inputs, sign))) for sign in (1, -1))
+            return on, off
         if self.split_at is None or self.splits >= len(self.split_at):
             raise Rejected("array-shape", "there are fewer thresholds than splits", where="evidence array split_at")
         self.limits.within(32 * inputs * (own.depth + 1), "memory", "memory for the boxes of the tree in bytes")
@@ -195,7 +204,7 @@ class _Check:
             raise Rejected("branch-invalid", f"the threshold {theta} is not strictly inside the box of input {item}", where=f"node {self.node - 1}")
         high, low = own.lower.copy(), own.upper.copy()
         high[item], low[item] = ends
-        return _State(high, own.upper, own.slot, own.depth + 1), _State(own.lower, low, own.slot, own.depth + 1)
+        return (_State(high, own.upper, own.slot, own.depth + 1, own.path), _State(own.lower, low, own.slot, own.depth + 1, own.path))
 
     def _leaf(self, state: _State, record: int) -> None:
         own = self._enter(state)
@@ -206,10 +215,21 @@ class _Check:
             raise Rejected("leaf-uncovered", "a conjunct constrains no output: its whole box is unsafe", where=f"leaf {record}",
                            fix="the property is violated by every input of this box")
         chosen = None if self.row.array is None else tuple(self._choose(conjunct) for conjunct in self.part.conjuncts)
-        self.work.leaves.append(_Leaf(own, record, chosen, self.leaf_slope.take(len(self.part.conjuncts), self.sets)))
+        slopes = self.leaf_slope.take(len(self.part.conjuncts), self.sets)
+        self.work.leaves.append(_Leaf(own, record, chosen, slopes, [self._betas(len(own.path)) for _ in self.part.conjuncts]))
         self.leaves += 1
         if len(self.work.leaves) + len(self.work.fresh) >= self.segment:
             self._flush()
+
+    def _betas(self, count: int) -> list[float]:
+        """Return the multipliers of the neurons split on the way to a leaf, for its next conjunct."""
+        if self.beta is None:
+            return [0.0] * count
+        self.multiplied += count
+        if self.multiplied > len(self.beta):
+            raise Rejected("array-shape", "there are fewer multipliers than splits on the way to leaves", where="evidence array beta")
+        found: list[float] = self.beta[self.multiplied - count : self.multiplied].tolist()
+        return found
 
     def _charge(self, rows: int) -> None:
         """Charge the making of the specifications of that many rows, before they are made."""
@@ -245,9 +265,17 @@ class _Check:
             for start in range(0, len(level), size):
                 self._propagate(level[start : start + size])
         rows = len(self.singles) or len(self.part.conjuncts)
-        size = max(1, min(self._batch(), _SEGMENT_BYTES // (32 * rows * (self.network.inputs + self.network.outputs))))
+        size = max(1, min(self._batch(), _SEGMENT_BYTES // (32 * rows * (self.network.inputs + self.network.outputs + self.neurons))))
         for start in range(0, len(work.leaves), size):
             self._close(work.leaves[start : start + size])
+
+    def _signs(self, states: list[_State]) -> ByLayer | None:
+        """Return the signs of split neurons of a batch, or None where no neuron is split."""
+        if not any(state.path for state in states):
+            return None
+        from certify.rules import neuron_splits
+        self.limits.spend(4 * len(states) * self.neurons, "signs of split neurons")
+        return neuron_splits.signs(self.network, [state.path for state in states])
 
     def _batch(self) -> int:
         return max(1, min(_BATCH, int(_SEGMENT_BYTES // (16 * sum(self.arithmetic.sizes)))))
@@ -256,14 +284,16 @@ class _Check:
         known = [_bounds(parent) for _, _, parent, _ in batch if parent is not None]
         inherited = stack(known) if known else None  # at one depth, either all nodes are roots or none is
         bounds = self.arithmetic.propagate(np.stack([own.lower for own, *_ in batch]), np.stack([own.upper for own, *_ in batch]), inherited,
-                                           np.array([chosen for *_, chosen in batch]) if self.node_slope.array is not None else None)
+                                           np.array([chosen for *_, chosen in batch]) if self.node_slope.array is not None else None,
+                                           self._signs([own for own, *_ in batch]))
         self.largest = max(self.largest, self.arithmetic.largest(bounds))
         for index, (_, slot, _, _) in enumerate(batch):
             slot.bounds, slot.index = bounds, index
 
     def _close(self, leaves: list[_Leaf]) -> None:
         """Raise Rejected `leaf-uncovered` unless every conjunct is closed at every leaf of the batch."""
-        bounds = stack([_bounds(leaf.state.slot) for leaf in leaves])
+        bounds, empty = stack([_bounds(leaf.state.slot) for leaf in leaves]), np.zeros(len(leaves), bool)
+        signs, multipliers = self._signs([leaf.state for leaf in leaves]), None
         lower, upper = np.stack([leaf.state.lower for leaf in leaves]), np.stack([leaf.state.upper for leaf in leaves])
         alone = self.row.array is None
         lengths = [len(conjunct) if alone else 1 for conjunct in self.part.conjuncts]
@@ -274,22 +304,28 @@ class _Check:
         owner = np.repeat(np.arange(len(leaves)), sum(lengths))
         chosen = np.repeat(np.array([leaf.slopes for leaf in leaves]), lengths, axis=1).reshape(-1) if self.leaf_slope.array is not None else None
         self.limits.spend(20 * owner.size * sum(self.arithmetic.sizes), "bounding the rows of leaves")
-        found = self.arithmetic.bound([row for row, _ in rows], owner, bounds, lower, upper, chosen).reshape(len(leaves), sum(lengths))
+        if signs is not None:
+            from certify.rules import neuron_splits
+            bounds, empty = neuron_splits.clamped(bounds, signs)
+            betas = [(leaf.state.path, beta) for leaf in leaves for beta, count in zip(leaf.betas, lengths, strict=True) for _ in range(count)]
+            multipliers = None if self.beta is None else self.arithmetic.multipliers(betas)
+        found = self.arithmetic.bound([row for row, _ in rows], owner, bounds, lower, upper, chosen, multipliers).reshape(len(leaves), -1)
         strict = np.array([strict for _, strict in rows]).reshape(found.shape)
         ends = np.cumsum([0, *lengths])
         for conjunct in range(len(lengths)):
             own = slice(ends[conjunct], ends[conjunct + 1])
             best = found[:, own].max(axis=1)
-            shut = ((found > 0) | (strict & (found >= 0)))[:, own].any(axis=1)
+            shut = ((found > 0) | (strict & (found >= 0)))[:, own].any(axis=1) | empty
             if not shut.all():
                 worst = int(np.flatnonzero(~shut)[0])
                 raise Rejected("leaf-uncovered", f"the bound of conjunct {conjunct} is {best[worst] / self.arithmetic.unit:.3g}, not above 0",
                                where=f"leaf {leaves[worst].number}",
                                fix="the evidence does not establish the claim: ask the author for a new certificate")
             # In the units of the rows: an author must not scale the margin by the weights of a combination.
-            margins = [Fraction(best.min())] if alone else [Fraction(bound) / sum(weight for _, weight in leaf.rows[conjunct])
-                                                            for leaf, bound in zip(leaves, best.tolist(), strict=True) if leaf.rows is not None]
-            self.margins = [min([*self.margins, *(margin / self.arithmetic.unit for margin in margins)])]
+            margins = [Fraction(best[~empty].min())] if alone and not empty.all() else [
+                Fraction(bound) / sum(weight for _, weight in leaf.rows[conjunct])
+                for leaf, bound, gone in zip(leaves, best.tolist(), empty, strict=True) if leaf.rows is not None and not gone]
+            self.margins = [] if not self.margins and not margins else [min([*self.margins, *(margin / self.arithmetic.unit for margin in margins)])]
 
 
 def _bounds(slot: _Slot | None) -> Bounds:

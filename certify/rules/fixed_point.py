@@ -26,7 +26,8 @@ from certify.limits import Limits
 from certify.readers.formula import Part, Row
 from certify.readers.network import Dense, Network, Relu, Scale
 from certify.rules.evaluation import integers
-from certify.rules.relaxation import Bounds, Index, Specification, refined, total
+from certify.rules.neuron_splits import multipliers
+from certify.rules.relaxation import Bounds, ByLayer, Index, Specification, clamp, refined, total
 
 if TYPE_CHECKING:
     from certify.rules.float32 import Rounding
@@ -72,6 +73,10 @@ class FixedPoint:
         at = Fraction(theta) * self.unit
         return (floor(at), ceil(at)) if lower < at < upper else None
 
+    def multipliers(self, rows: Sequence[Any]) -> ByLayer:
+        """Return beta sigma of split neurons in units; any beta >= 0 will do, so it is rounded down."""
+        return multipliers(self.network, [(path, [floor(Fraction(beta) * self.unit) for beta in betas]) for path, betas in rows], object)
+
     def magnitude(self, bounds: Bounds, k: int) -> Integers:
         """Return H of value k."""
         found: Integers = np.maximum(abs(bounds.lower[k]), abs(bounds.upper[k]))
@@ -81,11 +86,14 @@ class FixedPoint:
         """Return the largest H."""
         return max(float(self.magnitude(bounds, k).max() / self.unit) for k in range(len(bounds.lower)))
 
-    def propagate(self, lower: Integers, upper: Integers, inherited: Bounds | None, chosen: Index | None = None) -> Bounds:
+    def propagate(self, lower: Integers, upper: Integers, inherited: Bounds | None, chosen: Index | None = None,
+                  signs: ByLayer | None = None) -> Bounds:
         """Return bounds on every value over boxes, as `Relaxation.propagate` does."""
         moved = self._input_error(np.maximum(abs(lower), abs(upper))) if self.rounding is not None else 0
         lows, highs = [lower - moved], [upper + moved]
-        for k in range(len(self.network.layers)):
+        for k, layer in enumerate(self.network.layers):
+            if signs is not None and isinstance(layer, Relu):
+                lows[k], highs[k] = clamp(lows[k], highs[k], signs[k])
             self._forward(k, lows, highs)
             if inherited is not None:
                 lows[-1], highs[-1] = np.maximum(lows[-1], inherited.lower[k + 1]), np.minimum(highs[-1], inherited.upper[k + 1])
@@ -110,7 +118,7 @@ class FixedPoint:
         return Specification(sides[0][0], sides[1][0], sides[0][1], sides[1][1], constant)
 
     def bound(self, rows: Sequence[Specification], owner: Index, bounds: Bounds, lower: Integers, upper: Integers,
-              chosen: Index | None = None) -> Integers:
+              chosen: Index | None = None, multipliers: ByLayer | None = None) -> Integers:
         """Return a lower bound of each specification over the box of its owner, as `Relaxation.bound` does."""
         last = len(self.network.layers)
         found: list[Integers] = [np.zeros(0, object)]
@@ -122,11 +130,13 @@ class FixedPoint:
             constant = constant - self._ceil((np.stack([row.input_residue for row in some]) * reach).sum(axis=1))
             added = np.stack([row.inputs for row in some])
             picked = None if chosen is None else chosen[start : start + self._block(last)]
-            found.append(self._lower_bounds(np.stack([row.outputs for row in some]), constant, whose, last, bounds, lower, upper, added, picked))
+            taken = None if multipliers is None else {j: values[start : start + self._block(last)] for j, values in multipliers.items()}
+            outputs = np.stack([row.outputs for row in some])
+            found.append(self._lower_bounds(outputs, constant, whose, last, bounds, lower, upper, added, picked, taken))
         return np.concatenate(found)
 
     def _lower_bounds(self, rows: Integers, constant: Integers, owner: Index, k: int, bounds: Bounds, lower: Integers, upper: Integers,
-                      added: Integers | None, chosen: Index | None) -> Integers:
+                      added: Integers | None, chosen: Index | None, multipliers: ByLayer | None = None) -> Integers:
         for j in range(k - 1, -1, -1):
             layer, (weight, bias, power) = self.network.layers[j], self._weights[j]
             self.limits.spend(300 * self._words * rows.shape[0] * (self.sizes[j] + self.sizes[j + 1]), "bounding backward in integers")
@@ -134,6 +144,7 @@ class FixedPoint:
                 constant = constant - self._ceil((abs(rows) * self._radius(j, bounds)[owner]).sum(axis=1))
             if isinstance(layer, Relu):
                 rows, constant = self._relu(j, rows, constant, owner, bounds, chosen)
+                rows = rows if multipliers is None else rows - multipliers[j]
                 continue
             constant = constant + ((rows * bias).sum(axis=1) >> power)
             raw = self._product(rows, j, "W") if isinstance(layer, Dense) else rows * weight

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from certify.rules.norm_ball import NormBall
 
 Index = np.ndarray[Any, np.dtype[np.int64]]
+ByLayer = Mapping[int, np.ndarray[Any, Any]]
+"""Arrays by ReLU layer."""
 _ROW_BYTES = 64 << 20
 _STEP = 2.0**30
 _CALL = 100_000  # the interpreted part of one layer's step, in elementary operations
@@ -123,6 +125,11 @@ class Relaxation:
         """Return the ends (of the upper half, of the lower half) of [lower, upper] cut at theta; None unless theta is strictly inside."""
         return (theta, theta) if lower < theta < upper else None
 
+    def multipliers(self, rows: Sequence[Any]) -> ByLayer:
+        """Return beta sigma of split neurons, one row a row, given each row's path and betas."""
+        from certify.rules.neuron_splits import multipliers
+        return multipliers(self.network, rows, np.float64)
+
     def magnitude(self, bounds: Bounds, k: int) -> Array:
         """Return H of value k: max(|lower|, |upper|), at least S."""
         return np.maximum(np.maximum(np.abs(bounds.lower[k]), np.abs(bounds.upper[k])), SNAP)
@@ -131,18 +138,20 @@ class Relaxation:
         """Return the largest H."""
         return max(float(self.magnitude(bounds, k).max()) for k in range(len(bounds.lower)))
 
-    def propagate(self, lower: Array, upper: Array, inherited: Bounds | None, chosen: Index | None = None) -> Bounds:
+    def propagate(self, lower: Array, upper: Array, inherited: Bounds | None, chosen: Index | None = None, signs: ByLayer | None = None) -> Bounds:
         """Return bounds on every value over boxes [lower, upper] of shape (boxes, inputs), rounded outward by the caller.
 
         `inherited` bounds hold for larger boxes. Inputs of activations that the interval pass leaves unstable are bounded backward, with
-        the slope set `chosen` for each box (-1: the default slopes).
+        the slope set `chosen` for each box (-1: the default slopes), on the part of the box that `signs` select (`neuron_splits`).
         """
         self.limits.spend(_CALL * len(self.network.layers), "interval bounds")
         lows, highs = [snap_lower(lower)], [snap_upper(upper)]
         if self.rounding is not None:
             moved = self._input_error(_reach(lower, upper))
             lows, highs = [snap_lower(down(lower - moved))], [snap_upper(up(upper + moved))]
-        for k in range(len(self.network.layers)):
+        for k, layer in enumerate(self.network.layers):
+            if signs is not None and isinstance(layer, Relu):
+                lows[k], highs[k] = clamp(lows[k], highs[k], signs[k])
             self._forward(k, lows, highs)
             if inherited is not None:
                 lows[-1], highs[-1] = np.maximum(lows[-1], inherited.lower[k + 1]), np.minimum(highs[-1], inherited.upper[k + 1])
@@ -170,23 +179,29 @@ class Relaxation:
                            fix="such a property can't be checked in f64-gamma")
         return Specification(sides[0][0], sides[1][0], sides[0][1], sides[1][1], constant)
 
-    def bound(self, rows: Sequence[Specification], owner: Index, bounds: Bounds, lower: Array, upper: Array, chosen: Index | None = None) -> Array:
-        """Return a lower bound of each specification over the box [lower, upper] of its owner, with the slope set `chosen` for each row."""
+    def bound(self, rows: Sequence[Specification], owner: Index, bounds: Bounds, lower: Array, upper: Array, chosen: Index | None = None,
+              multipliers: ByLayer | None = None) -> Array:
+        """Return a lower bound of each specification over the box [lower, upper] of its owner, with the slope set `chosen` for each row.
+
+        `multipliers` are beta sigma of the neurons that the row's region is split on, one row a row.
+        """
         last = len(self.network.layers)
         block = max(1, _ROW_BYTES // (8 * max(self.sizes)))
         found: list[Array] = [np.zeros(0)]
         for start in range(0, len(rows), block):
             some, whose = rows[start : start + block], owner[start : start + block]
+            picked = None if chosen is None else chosen[start : start + block]
+            taken = None if multipliers is None else {j: values[start : start + block] for j, values in multipliers.items()}
             lost = dot(np.stack([row.output_residue for row in some]), self.magnitude(bounds, last)[whose])
             lost = lost + dot(np.stack([row.input_residue for row in some]), _reach(lower, upper)[whose])
             constant = down(np.array([row.constant for row in some]) - KAPPA * lost)
             added = np.stack([row.inputs for row in some])
             found.append(self.lower_bounds(Rows(np.stack([row.outputs for row in some]), constant, whose), last, bounds, lower, upper,
-                                           added if bool(added.any()) else None, None if chosen is None else chosen[start : start + block]))
+                                           added if bool(added.any()) else None, picked, taken))
         return np.concatenate(found)
 
     def lower_bounds(self, rows: Rows, k: int, bounds: Bounds, lower: Array, upper: Array, added: Array | None = None,
-                     chosen: Index | None = None) -> Array:
+                     chosen: Index | None = None, multipliers: ByLayer | None = None) -> Array:
         """Return a lower bound of each row, given on value k, over the box [lower, upper] of its owner.
 
         `bounds` hold on larger boxes; `added` are exact coefficients of the inputs, one row of them a row, added at the input.
@@ -200,6 +215,9 @@ class Relaxation:
                 constant = _spend(constant, 0.0, dot(np.abs(coefficients), _of(self._radius(j, bounds), owner)))
             if isinstance(layer, Relu):
                 coefficients, constant = self._relu(j, coefficients, constant, owner, bounds, chosen)
+                if multipliers is not None:  # multiples of 2^-352, as A is: the difference does not underflow
+                    coefficients = coefficients - np.where(np.abs(multipliers[j]) < SNAP, 0.0, multipliers[j])
+                    constant = down(constant - KAPPA * 1.01 * U * dot(np.abs(coefficients), _of(self.magnitude(bounds, j), owner)))
             elif isinstance(layer, Dense):
                 growth = gamma(layer.size + 1) * dot(np.abs(coefficients), _of(self._growth(j, bounds), owner))
                 constant = _spend(constant, dot(coefficients, layer.bias), growth)
@@ -317,6 +335,11 @@ def refined(network: Network, k: int, ball: bool) -> bool:
     layers = network.layers
     return k + 1 < len(layers) and isinstance(layers[k + 1], Relu) and not isinstance(layers[k], Relu) and (
         ball or any(isinstance(before, Relu) for before in layers[:k]))
+
+
+def clamp(low: np.ndarray[Any, Any], high: np.ndarray[Any, Any], signs: np.ndarray[Any, Any]) -> tuple[Any, Any]:
+    """Return bounds of the inputs of a ReLU layer on the part where inputs with a positive sign are >= 0, with a negative one <= 0."""
+    return np.where(signs > 0, np.maximum(low, 0), low), np.where(signs < 0, np.minimum(high, 0), high)
 
 
 def total(terms: Iterable[tuple[Mapping[int, Fraction], Fraction]]) -> dict[int, Fraction]:

@@ -30,8 +30,9 @@ _ITEMS: Mapping[str, Field] = {"arithmetic": Text(r"[a-z0-9-]+"), "fraction_bits
 BOUNDS_TREE = EvidenceSpec(
     "bounds-tree", 1, Record(_ITEMS, optional=frozenset({"fraction_bits", "witness"})),
     {"tree": ArraySpec("<i4", 1), "split_at": ArraySpec("<f8", 1), "recompute": ArraySpec("|u1", 1), "row": ArraySpec("<i4", 1),
-     "mix": ArraySpec("<f8", 1), "slope": ArraySpec("|u1", 2), "leaf_slope": ArraySpec("<i4", 1), "node_slope": ArraySpec("<i4", 1)},
-    required=frozenset({"tree"}), reserved=frozenset({"beta", "upper_slope", "tangent"}),
+     "mix": ArraySpec("<f8", 1), "slope": ArraySpec("|u1", 2), "leaf_slope": ArraySpec("<i4", 1), "node_slope": ArraySpec("<i4", 1),
+     "beta": ArraySpec("<f8", 1)},
+    required=frozenset({"tree"}), reserved=frozenset({"upper_slope", "tangent"}),
 )
 EXCLUDED = (" (inputs rounded to float32, sums in any order; not meant: Winograd, FFT or Strassen, TF32, bfloat16, float16 or int8, "
             "rewritten weights)")
