@@ -126,7 +126,7 @@ def draft(problem: Problem, table: Table, settings: Settings) -> Draft:
         found = [table.rows[row] for row in by_word["robust"]]
         items = dict(found[0].items)  # the same for all: one search was asked for, and kept rows of another one are not taken
         near = accuracy.neighbourhoods(problem.given, problem.files, problem.limits.fresh())
-        arrays = join([(row.arrays, near.network.outputs - 1) for row in found])
+        arrays = join([(row.arrays, near.network.outputs - 1) for row in found], near.network.inputs)
     for word, name in (("robust", "robust_row"), ("wrong", "wrong_row"), ("witness", "witness_row")):
         if by_word[word]:
             arrays[name] = np.array(by_word[word], "<i4")

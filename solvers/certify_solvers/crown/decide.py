@@ -23,7 +23,7 @@ from certify.rules.float32 import Rounding
 from certify.rules.relaxation import Relaxation
 from certify.rules.unsafe_set import BOUNDS_TREE, UnsafeSet, arithmetic
 from certify_solvers.common.prover import Effort, Progress
-from certify_solvers.crown import attack
+from certify_solvers.crown import attack, neuron_split
 from certify_solvers.crown.alpha import Conjunct, tune
 from certify_solvers.crown.domain import Domain
 from certify_solvers.crown.emission import Arrays, join, leaf
@@ -31,6 +31,7 @@ from certify_solvers.crown.input_split import Rows, evidence, search
 from certify_solvers.crown.kernel import Array
 
 _MOST_SPLIT = 20  # inputs that vary, for splits of the inputs to have a chance
+_NODE_BOXES = 100  # a node of the search on neurons, with its tuning, counts as so many boxes
 _CLOSE = 1e-6  # a margin nearer to 0 than this, relative to the constants, is tried in integers
 
 
@@ -190,15 +191,26 @@ def _split_inputs(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Eff
 
 
 def _split_neurons(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits) -> attack.Hit | None:
-    """Close a part by tuned slopes, or return a counterexample met on the way."""
+    """Close a part by tuned slopes, then by splits on neurons, or return a counterexample met on the way."""
+    hits: list[attack.Hit] = []
+
+    def hit(points: Array) -> bool:
+        found = attack.near(unsafe.network, one.part, one.domain.project(points), limits)
+        hits.extend([found] if found is not None else [])
+        return found is not None
+
     found = tune(unsafe.network, one.domain, one.conjuncts, effort)
     if found is None:
         return None
     one.margin = max(one.margin, float(found.margins.min()))
     if found.closed:
         one.arrays = found.arrays()
-        return None
-    return attack.near(unsafe.network, one.part, one.domain.project(found.points), limits)
+    elif settings.method == "alpha":
+        hit(found.points)
+    else:
+        closed = neuron_split.search(unsafe.network, one.domain, one.conjuncts, found, effort, hit, max(1, settings.boxes // _NODE_BOXES))
+        one.arrays = closed.arrays if closed is not None else None
+    return hits[0] if hits else None
 
 
 def _holds(unsafe: UnsafeSet, parts: list[_Part], settings: Settings, limits: Limits) -> Answer:
@@ -206,13 +218,13 @@ def _holds(unsafe: UnsafeSet, parts: list[_Part], settings: Settings, limits: Li
     if settings.arithmetic == "exact-int":
         found = _integers(unsafe, parts, settings, limits)
         return found if found is not None else Open(margin, False)
-    return Holds({"arithmetic": "f64-gamma"}, join([(one.arrays or leaf(), len(one.conjuncts)) for one in parts]), margin)
+    return Holds({"arithmetic": "f64-gamma"}, join([(one.arrays or leaf(), len(one.conjuncts)) for one in parts], unsafe.network.inputs), margin)
 
 
 def _integers(unsafe: UnsafeSet, parts: list[_Part], settings: Settings, limits: Limits) -> Holds | None:
     """Return the evidence in integers if the checker's rule accepts it so."""
     items = {"arithmetic": "exact-int", "fraction_bits": settings.fraction_bits}
-    arrays = join([(one.arrays or leaf(), len(one.conjuncts)) for one in parts])
+    arrays = join([(one.arrays or leaf(), len(one.conjuncts)) for one in parts], unsafe.network.inputs)
     made = Evidence(BOUNDS_TREE.kind, BOUNDS_TREE.version, items, arrays)
     own = limits.fresh()
     try:

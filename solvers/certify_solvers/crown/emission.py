@@ -16,8 +16,11 @@ def leaf() -> Arrays:
     return {"tree": np.array([-1], "<i4")}
 
 
-def join(parts: Sequence[tuple[Arrays, int]]) -> Arrays:
-    """Return the arrays of all parts in order; each comes with its number of conjuncts, and arrays that say what absence says are dropped."""
+def join(parts: Sequence[tuple[Arrays, int]], inputs: int) -> Arrays:
+    """Return the arrays of all parts in order, for a network with so many inputs; each comes with its number of conjuncts.
+
+    Arrays that say what their absence says are dropped.
+    """
     trees: list[np.ndarray[Any, Any]] = []
     split_at: list[np.ndarray[Any, Any]] = []
     recompute: list[np.ndarray[Any, Any]] = []
@@ -43,7 +46,7 @@ def join(parts: Sequence[tuple[Arrays, int]]) -> Arrays:
             numbers.insert(len(numbers) - 1, sets[one.tobytes()])
         leaf_slope.append(np.array(numbers)[arrays.get("leaf_slope", np.full(count * conjuncts, -1))])
         node_slope.append(np.array(numbers)[arrays.get("node_slope", np.full(int(flags.sum()), -1))])
-        beta.append(arrays.get("beta", np.zeros(conjuncts * _neuron_splits(arrays))))
+        beta.append(arrays.get("beta", np.zeros(conjuncts * _neuron_splits(tree, inputs))))
     made: Arrays = {"tree": np.concatenate(trees).astype("<i4")}
     for name, pieces, dtype in (("split_at", split_at, "<f8"), ("recompute", recompute, "|u1"), ("leaf_slope", leaf_slope, "<i4"),
                                 ("node_slope", node_slope, "<i4"), ("beta", beta, "<f8")):
@@ -68,10 +71,13 @@ def join(parts: Sequence[tuple[Arrays, int]]) -> Arrays:
     return made
 
 
-def _neuron_splits(arrays: Arrays) -> int:
-    """Return the number of neuron splits on the paths of all leaves together."""
-    thresholds = len(arrays.get("split_at", ()))
-    tree = arrays["tree"]
-    if thresholds == int((tree >= 0).sum()):
-        return 0  # every split is one of the inputs
-    raise ValueError("trees with neuron splits bring their multipliers")
+def _neuron_splits(tree: np.ndarray[Any, Any], inputs: int) -> int:
+    """Return the number of neurons split on the ways to all leaves together."""
+    count, pending = 0, [0]
+    for item in tree.tolist():
+        above = pending.pop()
+        if item < 0:
+            count += above
+        else:
+            pending += [above + (item >= inputs)] * 2
+    return count
