@@ -14,9 +14,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent), str(HERE.parent.parent / "solvers"), str(HERE.parent.parent / "problems")]
 
-from kinds import container_vectors, region_vectors, robust_vectors  # noqa: E402
+from kinds import accuracy_vectors, container_vectors, region_vectors, robust_vectors  # noqa: E402
 
-KINDS = {"container": container_vectors, "region": region_vectors, "robust": robust_vectors}
+KINDS = {"accuracy": accuracy_vectors, "container": container_vectors, "region": region_vectors, "robust": robust_vectors}
 
 
 def corpus(kind: str) -> dict[str, bytes]:
