@@ -19,7 +19,11 @@ class _Meter:
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes in bytes, counts, and `work` in elementary array operations (about a nanosecond each)."""
+    """Sizes in bytes, counts, and `work` in elementary array operations (about a nanosecond each).
+
+    `blas` lets this run take products from a BLAS, which is assumed to sum ordinary binary64 products (no Strassen, no lower precision): it
+    buys time only, is no part of a certificate, and the verdict names it.
+    """
 
     file_bytes: int = 2 << 30
     json_bytes: int = 4 << 20
@@ -31,6 +35,7 @@ class Limits:
     tree_depth: int = 4096
     memory: int = 2 << 30
     work: int = 1 << 36
+    blas: bool = False
     _meter: _Meter = field(default_factory=_Meter, repr=False, compare=False)
 
     def fresh(self) -> Limits:

@@ -96,7 +96,8 @@ def check(data: bytes, name: str, subjects: Mapping[str, Sequence[tuple[str, byt
     digests = {subject.name: subject for subject in certificate.subjects}
     return Verification(certificate.id, certificate.claim, certificate.claim.sentence(),
                         {role: tuple(digests[name] for name in _names(given)) for role, given in certificate.claim.roles.items()},
-                        certificate.assumptions, result.facts, {**result.figures, "work": limits.spent}, f"certify {VERSION}")
+                        certificate.assumptions, (*result.facts, *(("products by a BLAS, as this run allows",) if limits.blas else ())),
+                        {**result.figures, "work": limits.spent}, f"certify {VERSION}")
 
 
 def decode(statement: Statement) -> Certificate:

@@ -44,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--work", type=int, default=1 << 36, help="work budget in elementary operations")
     parser.add_argument("--memory", type=_bytes, default=2 << 30, help="memory that the check may take, such as 512MiB (default 2GiB)")
     parser.add_argument("--seconds", type=int, choices=range(1, 86_401), metavar="N", default=90, help="seconds that one check may take (default 90)")
+    parser.add_argument("--blas", action="store_true", help="let this run take products from a BLAS")
     parser.add_argument("--json", action="store_true", help="one JSON object a certificate")
     parser.add_argument("--version", action="version", version=f"certify-check {VERSION}")
     return parser
@@ -97,7 +98,7 @@ def _answer(options: argparse.Namespace) -> tuple[int, str]:
 
     name = options.certificates[options.inside]
     try:
-        limits = Limits(work=options.work, memory=options.memory)
+        limits = Limits(work=options.work, memory=options.memory, blas=options.blas)
         paths = [Path(name) for name in options.certificates]
         given = read_subjects(pinned_subjects(options.subject), limits)
         files = assign(paths, given, limits)[options.inside]

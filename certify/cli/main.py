@@ -33,6 +33,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
+        # Threads of a BLAS only cost time on small products, and results should not depend on their number; numpy is not imported yet.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         module, name = _COMMANDS[cmd_name][0].split(":")
         found: click.Command = getattr(import_module(module), name)
         return found

@@ -20,9 +20,6 @@ from certify.cli.output import as_json, error_json, fail, verdict
 from certify.cli.settings import order_of, seconds, settings
 from certify.errors import CertifyError, OutputError, Rejected, UsageError, one_line
 
-# Threads of a BLAS only cost time on the small products of a prover, and its results should not depend on their number. numpy is not imported yet.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 Progress = Callable[[str, Mapping[str, Any]], None]
 
 

@@ -20,8 +20,10 @@ _WORST = (70, 1, 3, 2, 0)
 @click.option("--subject", "subjects", multiple=True, metavar="[ROLE=]FILE", help="A file that the claim is about; matched by its digest.")
 @click.option("--allow", "allowed", multiple=True, metavar="NAME,...", help="Allow exactly these assumptions (none: no assumption).")
 @click.option("--work", type=click.IntRange(1), default=None, help="Work budget in elementary operations.  [default: 2^36]")
+@click.option("--blas", is_flag=True, help="Let this run take products from a BLAS: faster, and trusts that it computes what it says.")
 @click.option("--json", "json_output", is_flag=True, help="One JSON object a certificate.")
-def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: tuple[str, ...], work: int | None, json_output: bool) -> None:
+def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: tuple[str, ...], work: int | None, blas: bool,
+           json_output: bool) -> None:
     """Verify CERTIFICATES against their subject files, with the trusted checker alone.
 
     \b
@@ -32,7 +34,7 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
     from certify.limits import Limits
     from certify.verification import assign, check, read_subjects
 
-    limits = Limits() if work is None else Limits(work=work)
+    limits = Limits(blas=blas) if work is None else Limits(work=work, blas=blas)
     allow = allowed_names(allowed)
     given = read_subjects(pinned_subjects(subjects), limits)
     fitting = assign(certificates, given, limits) if len(certificates) > 1 else [given]

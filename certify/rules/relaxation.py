@@ -222,7 +222,7 @@ class Relaxation:
                 growth = gamma(layer.size + 1) * dot(np.abs(coefficients), _of(self._growth(j, bounds), owner))
                 constant = _spend(constant, dot(coefficients, layer.bias), growth)
                 self.limits.spend((coefficients.shape[0] + len(bounds.lower[0])) * layer.weight.size, "bounding backward through the network")
-                coefficients = matmul(coefficients, layer.weight)
+                coefficients = matmul(coefficients, layer.weight, self.limits.blas)
             else:
                 constant = _spend(constant, dot(coefficients, layer.bias), gamma(layer.size + 1) * dot(np.abs(coefficients), np.abs(layer.bias)))
                 coefficients = layer.sign * coefficients
@@ -252,8 +252,9 @@ class Relaxation:
             self.limits.spend(5 * low.shape[0] * layer.weight.size, "interval bounds")
             _, positive, negative = self._weights(k)
             growth = gamma(2 * self.sizes[k] + 3) * self._growth(k, known)
-            low, high = (_spend(matmul_transposed(low, positive) + matmul_transposed(high, negative), layer.bias, growth),
-                         -_spend(-(matmul_transposed(high, positive) + matmul_transposed(low, negative)), -layer.bias, growth))
+            ends = [matmul_transposed(first, positive, self.limits.blas) + matmul_transposed(second, negative, self.limits.blas)
+                    for first, second in ((low, high), (high, low))]
+            low, high = _spend(ends[0], layer.bias, growth), -_spend(-ends[1], -layer.bias, growth)
         if self.rounding is not None:
             moved = self._radius(k, known)
             low, high = down(low - moved), up(high + moved)
@@ -305,7 +306,7 @@ class Relaxation:
         layer = self.network.layers[k]
         if not isinstance(layer, Dense):
             raise ValueError("growth is of dense layers")
-        return KAPPA * (matmul_transposed(self.magnitude(bounds, k), self._weights(k)[0]) + np.abs(layer.bias))
+        return KAPPA * (matmul_transposed(self.magnitude(bounds, k), self._weights(k)[0], self.limits.blas) + np.abs(layer.bias))
 
     def _radius(self, k: int, bounds: Bounds) -> Array:
         """Return D: how far a float32 execution of layer k is from the layer over the reals."""
