@@ -14,7 +14,8 @@ Backward pass: **invariant** spec(x) >= A.v(x) + c for all x of the region, wher
   alpha_i) or fl(A_i s_i) costs 1.01 u |A'|.H; c gains the sum of A_i t_i over A_i < 0, less gamma_(2m+2) |A-|.t.
 - Float32 executions (`float32`): layer k computes v = f(h) + d with |d| <= D; costs |A|.D. The input that is run differs from x by at most
   E = 2^-24 |x| + 2^-126; costs |A|.E, before input coefficients of the row, which are of x itself, are added.
-- Input box [lo, hi]: spec >= c + A+.lo + A-.hi, less gamma_(2n+2) |A|.X, X = max(|lo|, |hi|). In a ball, for any split A = B + (A - B) by
+- Input box [lo, hi]: for any m and r >= max(hi - m, m - lo), spec >= c + A.m - |A|.r, less gamma_(3n+8) |A|.X for m near the middle, X =
+  max(|lo|, |hi|): |m| <= (1 + u) X and r <= 2 (1 + 4u) X, so the two sums and their difference are off by less. In a ball, for any split A = B + (A - B) by
   coordinates: c + (infimum of B over the ball, `norm_ball`) + (bound of A - B over the box); the largest of these bounds is taken.
 Interval pass: W+ l + W- u + b rounded outward by gamma_(2n+3) G, and by D. Both bounds are valid, so their intersection is.
 Computed error terms are sums of non-negative numbers, KAPPA covers their own rounding. Source: Zhang et al., CROWN, 2018.
@@ -23,7 +24,7 @@ Computed error terms are sums of non-negative numbers, KAPPA covers their own ro
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -50,10 +51,14 @@ _CALL = 100_000  # the interpreted part of one layer's step, in elementary opera
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """Bounds on every value of the network for a batch of boxes: `lower[k]`, `upper[k]` of shape (boxes, size of value k)."""
+    """Bounds on every value of the network for a batch of boxes: `lower[k]`, `upper[k]` of shape (boxes, size of value k).
+
+    `derived` keeps what was computed from them, by name and layer; it is shared only by bounds that agree on the values below that layer.
+    """
 
     lower: tuple[Array, ...]
     upper: tuple[Array, ...]
+    derived: dict[tuple[str, int], Any] = field(default_factory=dict)
 
     def take(self, boxes: list[int]) -> Bounds:
         """Return the bounds of some boxes of the batch."""
@@ -132,7 +137,7 @@ class Relaxation:
 
     def magnitude(self, bounds: Bounds, k: int) -> Array:
         """Return H of value k: max(|lower|, |upper|), at least S."""
-        return np.maximum(np.maximum(np.abs(bounds.lower[k]), np.abs(bounds.upper[k])), SNAP)
+        return np.maximum(np.maximum(-bounds.lower[k], bounds.upper[k]), SNAP)
 
     def largest(self, bounds: Bounds) -> float:
         """Return the largest H."""
@@ -149,17 +154,18 @@ class Relaxation:
         if self.rounding is not None:
             moved = self._input_error(_reach(lower, upper))
             lows, highs = [snap_lower(down(lower - moved))], [snap_upper(up(upper + moved))]
+        derived: dict[tuple[str, int], Any] = {}  # of values that are final: those up to k when layer k is bounded
         for k, layer in enumerate(self.network.layers):
             if signs is not None and isinstance(layer, Relu):
                 lows[k], highs[k] = clamp(lows[k], highs[k], signs[k])
-            self._forward(k, lows, highs)
+            self._forward(k, lows, highs, derived)
             if inherited is not None:
                 lows[-1], highs[-1] = np.maximum(lows[-1], inherited.lower[k + 1]), np.minimum(highs[-1], inherited.upper[k + 1])
             if refined(self.network, k, self.ball is not None):
-                self._refine(k, lows, highs, lower, upper, chosen)
+                self._refine(k, lows, highs, derived, lower, upper, chosen)
             require_size(lows[-1], f"bounds behind layer {k}")
             require_size(highs[-1], f"bounds behind layer {k}")
-        return Bounds(tuple(lows), tuple(highs))
+        return Bounds(tuple(lows), tuple(highs), derived)
 
     def specify(self, rows: Sequence[tuple[Row, Fraction]]) -> Specification:
         """Return the sum of weighted rows, formed in rationals, with its coefficients rounded to doubles."""
@@ -210,39 +216,40 @@ class Relaxation:
         self.limits.spend(_CALL * (k + 1) + 10 * coefficients.shape[0] * sum(self.sizes[: k + 1]), "bounding backward through the network")
         for j in range(k - 1, -1, -1):
             layer = self.network.layers[j]
-            coefficients, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, j + 1), owner))
+            coefficients, size, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, j + 1), owner))
             if self.rounding is not None:
-                constant = _spend(constant, 0.0, dot(np.abs(coefficients), _of(self._radius(j, bounds), owner)))
+                constant = _spend(constant, 0.0, dot(size, _of(self._radius(j, bounds), owner)))
             if isinstance(layer, Relu):
                 coefficients, constant = self._relu(j, coefficients, constant, owner, bounds, chosen)
                 if multipliers is not None:  # multiples of 2^-352, as A is: the difference does not underflow
                     coefficients = coefficients - np.where(np.abs(multipliers[j]) < SNAP, 0.0, multipliers[j])
                     constant = down(constant - KAPPA * 1.01 * U * dot(np.abs(coefficients), _of(self.magnitude(bounds, j), owner)))
             elif isinstance(layer, Dense):
-                growth = gamma(layer.size + 1) * dot(np.abs(coefficients), _of(self._growth(j, bounds), owner))
+                growth = gamma(layer.size + 1) * dot(size, _of(self._growth(j, bounds), owner))
                 constant = _spend(constant, dot(coefficients, layer.bias), growth)
                 self.limits.spend((coefficients.shape[0] + len(bounds.lower[0])) * layer.weight.size, "bounding backward through the network")
                 coefficients = matmul(coefficients, layer.weight, self.limits.blas)
             else:
-                constant = _spend(constant, dot(coefficients, layer.bias), gamma(layer.size + 1) * dot(np.abs(coefficients), np.abs(layer.bias)))
+                constant = _spend(constant, dot(coefficients, layer.bias), gamma(layer.size + 1) * dot(size, np.abs(layer.bias)))
                 coefficients = layer.sign * coefficients
-            require_size(coefficients, f"coefficients before layer {j}")
-        low, high, reach = (_of(values, owner) for values in (snap_lower(lower), snap_upper(upper), _reach(lower, upper)))
+        low, high, reach = snap_lower(lower), snap_upper(upper), _of(_reach(lower, upper), owner)
         if self.rounding is not None:
-            coefficients, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, 0), owner))
-            constant = _spend(constant, 0.0, dot(np.abs(coefficients), self._input_error(reach)))
+            coefficients, size, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, 0), owner))
+            constant = _spend(constant, 0.0, dot(size, self._input_error(reach)))
         if added is not None:
             coefficients = coefficients + added
             constant = down(constant - KAPPA * 1.01 * U * dot(np.abs(coefficients), reach))
-        coefficients, constant = _snap(coefficients, constant, reach)
-        rising, falling = np.maximum(coefficients, 0.0), np.minimum(coefficients, 0.0)
-        found = _spend(constant, dot(rising, low) + dot(falling, high), gamma(2 * self.network.inputs + 2) * dot(np.abs(coefficients), reach))
-        return found if self.ball is None else np.maximum(found, self.ball.lower_bounds(coefficients, constant, low, high))
+        coefficients, size, constant = _snap(coefficients, constant, reach)
+        middle = (low + high) / 2
+        half = up(np.maximum(high - middle, middle - low))
+        gain = dot(coefficients, _of(middle, owner)) - dot(size, _of(half, owner))
+        found = _spend(constant, gain, gamma(3 * self.network.inputs + 8) * dot(size, reach))
+        return found if self.ball is None else np.maximum(found, self.ball.lower_bounds(coefficients, constant, _of(low, owner), _of(high, owner)))
 
-    def _forward(self, k: int, lows: list[Array], highs: list[Array]) -> None:
+    def _forward(self, k: int, lows: list[Array], highs: list[Array], derived: dict[tuple[str, int], Any]) -> None:
         """Append interval bounds of value k + 1."""
         layer, low, high = self.network.layers[k], lows[k], highs[k]
-        known = Bounds(tuple(lows), tuple(highs))
+        known = Bounds(tuple(lows), tuple(highs), derived)
         if isinstance(layer, Relu):
             low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
         elif isinstance(layer, Scale):
@@ -261,52 +268,50 @@ class Relaxation:
         lows.append(snap_lower(low))
         highs.append(snap_upper(high))
 
-    def _refine(self, k: int, lows: list[Array], highs: list[Array], lower: Array, upper: Array, chosen: Index | None) -> None:
+    def _refine(self, k: int, lows: list[Array], highs: list[Array], derived: dict[tuple[str, int], Any], lower: Array, upper: Array,
+                chosen: Index | None) -> None:
         """Intersect the bounds of value k + 1 with backward bounds, for the neurons that are still unstable."""
         layer, low, high = self.network.layers[k], lows[k + 1], highs[k + 1]
         boxes, neurons = np.nonzero((low < 0) & (high > 0))
-        known = Bounds(tuple(lows), tuple(highs))
+        known = Bounds(tuple(lows), tuple(highs), derived)
         moved = self._radius(k, known) if self.rounding is not None else None
-        block = max(1, _ROW_BYTES // (8 * max(self.sizes[: k + 2])))
+        block = max(1, _ROW_BYTES // (16 * max(self.sizes[: k + 2])))
         for start in range(0, boxes.size, block):
             owner, neuron = boxes[start : start + block], neurons[start : start + block]
-            for sign, ends in ((1.0, low), (-1.0, high)):
-                if isinstance(layer, Dense):  # +-z_i = +-(W_i h + b_i), exactly
-                    first, constant = sign * layer.weight[neuron], sign * layer.bias[neuron]
-                else:
-                    first, constant = np.zeros((owner.size, layer.size)), np.zeros(owner.size)
-                    first[np.arange(owner.size), neuron] = sign * (layer.sign if isinstance(layer, Scale) else 1)
-                    constant = sign * layer.bias[neuron] if isinstance(layer, Scale) else constant
-                constant = constant if moved is None else down(constant - moved[owner, neuron])
-                found = self.lower_bounds(Rows(first, constant, owner), k, known, lower, upper, None, None if chosen is None else chosen[owner])
-                if sign > 0:
-                    ends[owner, neuron] = snap_lower(np.maximum(ends[owner, neuron], found))
-                else:
-                    ends[owner, neuron] = snap_upper(np.minimum(ends[owner, neuron], -found))
+            if isinstance(layer, Dense):  # +-z_i = +-(W_i h + b_i), exactly
+                first, constant = layer.weight[neuron], layer.bias[neuron]
+            else:
+                first = np.zeros((owner.size, layer.size))
+                first[np.arange(owner.size), neuron] = layer.sign if isinstance(layer, Scale) else 1
+                constant = layer.bias[neuron] if isinstance(layer, Scale) else np.zeros(owner.size)
+            rows, both, twice = np.concatenate([first, -first]), np.concatenate([constant, -constant]), np.concatenate([owner, owner])
+            both = both if moved is None else down(both - np.tile(moved[owner, neuron], 2))
+            found = self.lower_bounds(Rows(rows, both, twice), k, known, lower, upper, None, None if chosen is None else chosen[twice])
+            low[owner, neuron] = snap_lower(np.maximum(low[owner, neuron], found[: owner.size]))
+            high[owner, neuron] = snap_upper(np.minimum(high[owner, neuron], -found[owner.size :]))
 
     def _relu(self, j: int, coefficients: Array, constant: Array, owner: Index, bounds: Bounds, chosen: Index | None) -> tuple[Array, Array]:
-        low, high = bounds.lower[j], bounds.upper[j]
-        crossing = (low < 0) & (high > 0)
-        active = low >= 0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            chord = np.floor(np.where(crossing, high / (high - low), 0.0) * _STEP) / _STEP
-        chord = np.where(active, 1.0, np.where(crossing, np.clip(chord, 0.0, 1.0), 0.0))
-        offset = np.where(crossing, np.maximum(up(-chord * low), up((1.0 - chord) * high)), 0.0)
-        slope = _of(np.where(active | (crossing & (high >= -low)), 1.0, 0.0), owner)
+        if ("lines", j) not in bounds.derived:
+            bounds.derived["lines", j] = _lines(bounds.lower[j], bounds.upper[j])
+        crossing, slope, chord, offset = (_of(values, owner) for values in bounds.derived["lines", j])
         if chosen is not None and self._slopes is not None:
-            slope = np.where((chosen >= 0)[:, None] & (_of(crossing, owner) > 0), self._slopes[j][chosen], slope)
+            slope = np.where((chosen >= 0)[:, None] & (crossing > 0), self._slopes[j][chosen], slope)
         falling = np.minimum(coefficients, 0.0)
-        result = coefficients * np.where(coefficients < 0, _of(chord, owner), slope)
-        lost = 1.01 * U * dot(np.abs(result), _of(self.magnitude(bounds, j), owner)) + gamma(2 * self.sizes[j] + 2) * dot(-falling,
-                                                                                                                          _of(offset, owner))
-        return result, _spend(constant, dot(falling, _of(offset, owner)), lost)
+        result = np.maximum(coefficients, 0.0) * slope + falling * chord  # one of the two is 0
+        gain = dot(falling, offset)
+        lost = 1.01 * U * dot(np.abs(result), _of(self.magnitude(bounds, j), owner)) - gamma(2 * self.sizes[j] + 2) * gain
+        return result, _spend(constant, gain, lost)
 
     def _growth(self, k: int, bounds: Bounds) -> Array:
         """Return G >= |W|H + |b| of the dense layer k."""
         layer = self.network.layers[k]
         if not isinstance(layer, Dense):
             raise ValueError("growth is of dense layers")
-        return KAPPA * (matmul_transposed(self.magnitude(bounds, k), self._weights(k)[0], self.limits.blas) + np.abs(layer.bias))
+        if ("growth", k) not in bounds.derived:
+            sums = matmul_transposed(self.magnitude(bounds, k), self._weights(k)[0], self.limits.blas)
+            bounds.derived["growth", k] = KAPPA * (sums + np.abs(layer.bias))
+        found: Array = bounds.derived["growth", k]
+        return found
 
     def _radius(self, k: int, bounds: Bounds) -> Array:
         """Return D: how far a float32 execution of layer k is from the layer over the reals."""
@@ -338,6 +343,16 @@ def refined(network: Network, k: int, ball: bool) -> bool:
         ball or any(isinstance(before, Relu) for before in layers[:k]))
 
 
+def _lines(low: Array, high: Array) -> tuple[Array, Array, Array, Array]:
+    """Return (1 where it crosses 0, default lower slope, chord slope, chord offset) of each ReLU on [low, high]."""
+    crossing = (low < 0) & (high > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chord = np.floor(np.where(crossing, high / (high - low), 0.0) * _STEP) / _STEP
+    chord = np.where(low >= 0, 1.0, np.where(crossing, np.clip(chord, 0.0, 1.0), 0.0))
+    offset = np.where(crossing, np.maximum(up(-chord * low), up((1.0 - chord) * high)), 0.0)
+    return crossing.astype(np.float64), np.where((low >= 0) | (crossing & (high >= -low)), 1.0, 0.0), chord, offset
+
+
 def clamp(low: np.ndarray[Any, Any], high: np.ndarray[Any, Any], signs: np.ndarray[Any, Any]) -> tuple[Any, Any]:
     """Return bounds of the inputs of a ReLU layer on the part where inputs with a positive sign are >= 0, with a negative one <= 0."""
     return np.where(signs > 0, np.maximum(low, 0), low), np.where(signs < 0, np.minimum(high, 0), high)
@@ -363,12 +378,20 @@ def _of(values: np.ndarray[Any, Any], owner: Index) -> Array:
     return found
 
 
-def _snap(coefficients: Array, constant: Array, reach: Array) -> tuple[Array, Array]:
-    """Set coefficients 0 < |a| < S to 0, at the cost of S times the sum of the bounds `reach` of what they multiply."""
-    tiny = (coefficients != 0) & (np.abs(coefficients) < SNAP)
-    if not bool(tiny.any()):
-        return coefficients, constant
-    return np.where(tiny, 0.0, coefficients), down(constant - KAPPA * SNAP * dot(tiny.astype(np.float64), reach))
+def _snap(coefficients: Array, constant: Array, reach: Array) -> tuple[Array, Array, Array]:
+    """Set coefficients 0 < |a| < S to 0, at the cost of S times the sum of the bounds `reach` of what they multiply.
+
+    Return coefficients, their absolute values and the constant; raises Rejected `number-too-large` for coefficients above 2^300.
+    """
+    size = np.abs(coefficients)
+    if not size.max(initial=0.0) <= LARGE:  # a NaN fails too
+        require_size(coefficients, "coefficients")
+    large = size >= SNAP
+    if np.count_nonzero(large) == np.count_nonzero(size):
+        return coefficients, size, constant
+    tiny = ~large & (size > 0)
+    kept = np.where(tiny, 0.0, coefficients)
+    return kept, np.abs(kept), down(constant - KAPPA * SNAP * dot(tiny.astype(np.float64), reach))
 
 
 def _spend(constant: Array, gain: Array | float, lost: Array) -> Array:
