@@ -68,10 +68,10 @@ def _combine(row: Sequence[Fraction], values: list[Affine], constant: Fraction) 
     return (sums[0], sums[1], sums[2] + constant)
 
 
-def reachable(net: Net, lower: Sequence[Fraction], upper: Sequence[Fraction], conjuncts: Sequence[Sequence[Row]]) -> Point | None:
-    """Return a point of the box at which all rows of some conjunct are <= 0, or None where there is none."""
+def unsafe(net: Net, lower: Sequence[Fraction], upper: Sequence[Fraction], conjuncts: Sequence[Sequence[Row]]) -> Iterator[Polygon]:
+    """Yield polygons that cover the points of the box at which all rows of some conjunct are <= 0."""
     if any(a > b for a, b in zip(lower, upper, strict=True)):
-        return None
+        return
     box: Polygon = [(lower[0], lower[1]), (upper[0], lower[1]), (upper[0], upper[1]), (lower[0], upper[1])]
     for polygon, outputs in pieces(net, box):
         for conjunct in conjuncts:
@@ -80,8 +80,45 @@ def reachable(net: Net, lower: Sequence[Fraction], upper: Sequence[Fraction], co
                 form = _combine(weights, outputs, constant)
                 part = clip(part, (form[0] + inputs[0], form[1] + inputs[1], form[2])) if part else part
             if part:
+                yield part
+
+
+def reachable(net: Net, lower: Sequence[Fraction], upper: Sequence[Fraction], conjuncts: Sequence[Sequence[Row]],
+              ball: tuple[str, Sequence[Fraction], Sequence[Fraction], Fraction] | None = None) -> Point | None:
+    """Return a point of the box, and of the ball (norm, centre, weight, radius), at which all rows of some conjunct are <= 0, or None."""
+    for part in unsafe(net, lower, upper, conjuncts):
+        if ball is None:
+            return part[0]
+        norm, centre, weight, radius = ball
+        if norm == "l1":
+            for first in (1, -1):
+                for second in (1, -1):
+                    a, b = first * weight[0], second * weight[1]
+                    part = clip(part, (a, b, -a * centre[0] - b * centre[1] - radius)) if part else part
+            if part:
                 return part[0]
+            continue
+        moved = [((x - centre[0]) * weight[0], (y - centre[1]) * weight[1]) for x, y in part]
+        x, y = nearest(moved)
+        if x * x + y * y <= radius * radius:
+            return centre[0] + x / weight[0], centre[1] + y / weight[1]
     return None
+
+
+def nearest(polygon: Polygon) -> Point:
+    """Return the point of a convex polygon, a segment or a point, that is nearest to the origin: inside, or on an edge, in rationals."""
+    zero, edges = Fraction(0), list(zip(polygon, polygon[1:] + polygon[:1], strict=True))
+    turns = [a[0] * b[1] - a[1] * b[0] for a, b in edges]
+    if sum(turns, zero) and (min(turns) >= 0 or max(turns) <= 0):
+        return zero, zero
+    best = polygon[0]
+    for a, b in edges:
+        d = (b[0] - a[0], b[1] - a[1])
+        length = d[0] * d[0] + d[1] * d[1]
+        t = min(max(-(a[0] * d[0] + a[1] * d[1]) / length, zero), Fraction(1)) if length else zero
+        here = (a[0] + t * d[0], a[1] + t * d[1])
+        best = min(best, here, key=lambda v: v[0] * v[0] + v[1] * v[1])
+    return best
 
 
 def minimum(net: Net, lower: Sequence[Fraction], upper: Sequence[Fraction], row: Row) -> Fraction:

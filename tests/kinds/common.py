@@ -4,17 +4,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+import float32_runs as runs
 import oracle
+from certify.errors import CertifyError
+from certify.limits import Limits
 from certify.readers.formula import Part
+from certify.readers.network import Dense, Network, Relu
+from certify.readers.onnx_ops import read_network
 from certify.rules.balls import above, below
+from certify.rules.float32 import Rounding
+from certify.rules.relaxation import Relaxation
 from certify.rules.unsafe_set import UnsafeSet
-from certify_solvers.crown.kernel import backward, propagate
 from toolkit import Layers, Specimen
 
 Mutator = Callable[[Specimen, np.random.Generator], str]
@@ -66,23 +72,46 @@ def split_evidence(unsafe: UnsafeSet, rng: np.random.Generator, most: int) -> di
 
 
 def _closed(unsafe: UnsafeSet, part: Part, lower: np.ndarray[Any, Any], upper: np.ndarray[Any, Any]) -> bool:
-    network = unsafe.network
-    bounds = propagate(network, lower[None], upper[None])
+    arithmetic = Relaxation(unsafe.network, Limits(), None, Rounding(unsafe.network) if unsafe.semantics == "exec32" else None)
+    arithmetic.start(part)
+    bounds = arithmetic.propagate(lower[None], upper[None], None)
     for conjunct in part.conjuncts:
-        best = -np.inf
-        for row in conjunct:
-            outputs = np.zeros((1, network.outputs))
-            inputs = np.zeros((1, network.inputs))
-            for side, terms in ((outputs, row.outputs), (inputs, row.inputs)):
-                for index, value in terms.items():
-                    side[0, index] = float(value)
-            found, _ = backward(network, len(network.layers), outputs, np.array([float(row.constant)]), np.zeros(1, np.int64), bounds, lower[None],
-                                upper[None])
-            slack = np.minimum(inputs * lower, inputs * upper).sum()
-            best = max(best, float(found[0]) + float(slack))
-        if best <= 1e-6:
+        rows = [arithmetic.specify([(row, Fraction(1))]) for row in conjunct]
+        found = arithmetic.bound(rows, np.zeros(len(rows), np.int64), bounds, lower[None], upper[None])
+        if not len(rows) or found.max() <= 1e-6:
             return False
     return True
+
+
+def decorate(specimen: Specimen, rng: np.random.Generator) -> None:
+    """Give a tree other choices that are in its range, as far as it still verifies: integers, and sets of slopes."""
+    plain = specimen.copy()
+    if rng.random() < 0.35:
+        specimen.items = {"arithmetic": "exact-int", "fraction_bits": int(rng.choice([16, 24, 60, 61]))}
+    if rng.random() < 0.4:
+        tune(specimen, rng)
+    try:
+        specimen.verify()
+    except CertifyError:
+        specimen.items, specimen.arrays = plain.items, plain.arrays
+
+
+def neurons(specimen: Specimen) -> int:
+    """Return the number of ReLU neurons of a specimen's model."""
+    network = read_network(specimen.files["model"][1], Limits())
+    return sum(network.layers[k].size for k in network.activations)
+
+
+def shaken(layers: Layers, rng: np.random.Generator, points: Sequence[oracle.Point]) -> Iterator[tuple[oracle.Point, list[Fraction]]]:
+    """Yield points with the outputs of float32 executions at them: each contradicts a claim about all executions if it is unsafe."""
+    network = Network((1, 2), 2, tuple(layer for k, (weight, bias) in enumerate(layers) for layer in (
+        Dense(np.array(weight, float), np.array(bias, float)), *([Relu(len(bias))] if k < len(layers) - 1 else []))))
+    for x in points:
+        for _ in range(3):
+            try:
+                yield x, [runs.real(v) for v in runs.execute(network, runs.inputs(rng, x), runs.machine(rng))[-1]]
+            except runs.Overflow:
+                continue
 
 
 def rows_for(unsafe: UnsafeSet, leaves: Sequence[int], rng: np.random.Generator) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None]:
@@ -107,7 +136,7 @@ def drop_entry(specimen: Specimen, rng: np.random.Generator) -> str:
     key = _some(specimen, rng)
     array = specimen.arrays.get(key, np.zeros(0))
     if len(array):
-        specimen.arrays[key] = np.delete(array, int(rng.integers(len(array))))
+        specimen.arrays[key] = np.delete(array, int(rng.integers(len(array))), axis=0)
     return f"an entry of {key} dropped"
 
 
@@ -117,7 +146,7 @@ def repeat_entry(specimen: Specimen, rng: np.random.Generator) -> str:
     array = specimen.arrays.get(key, np.zeros(0))
     if len(array):
         index = int(rng.integers(len(array)))
-        specimen.arrays[key] = np.insert(array, index, array[index])
+        specimen.arrays[key] = np.insert(array, index, array[index], axis=0)
     return f"an entry of {key} repeated"
 
 
@@ -135,7 +164,8 @@ def swap_entries(specimen: Specimen, rng: np.random.Generator) -> str:
 def change_entry(specimen: Specimen, rng: np.random.Generator) -> str:
     """Change one entry of one array: a little, a lot, its sign, or to zero."""
     key = _some(specimen, rng)
-    array = specimen.arrays.get(key, np.zeros(0)).copy()
+    stored = specimen.arrays.get(key, np.zeros(0)).copy()
+    array = stored.reshape(-1)
     if len(array):
         index = int(rng.integers(len(array)))
         value = float(array[index])
@@ -143,10 +173,9 @@ def change_entry(specimen: Specimen, rng: np.random.Generator) -> str:
         if array.dtype.kind == "f":
             choices += [float(np.nextafter(value, np.inf)), float(np.nextafter(value, -np.inf)), value + float(rng.standard_normal()), 1e300, -0.0]
         chosen = choices[int(rng.integers(len(choices)))]
-        array[index] = chosen if array.dtype.kind == "f" else np.int64(chosen) % 256 if array.dtype.kind == "u" else np.int64(np.clip(chosen,
-                                                                                                                                      -(2**31),
-                                                                                                                                      2**31 - 1))
-        specimen.arrays[key] = array
+        whole = np.int64(np.clip(chosen, -(2**31), 2**31 - 1)) if array.dtype.kind != "f" else np.int64(0)
+        array[index] = chosen if array.dtype.kind == "f" else whole % 256 if array.dtype.kind == "u" else whole
+        specimen.arrays[key] = array.reshape(stored.shape)
     return f"an entry of {key} changed"
 
 
@@ -236,8 +265,46 @@ def deny(specimen: Specimen, rng: np.random.Generator) -> str:
 def other_arithmetic(specimen: Specimen, rng: np.random.Generator) -> str:
     """Name another arithmetic."""
     if "arithmetic" in specimen.items:
-        specimen.items["arithmetic"] = str(rng.choice(["f64-fast", "exact-int", "f64"]))
+        specimen.items["arithmetic"] = str(rng.choice(["f64-fast", "exact-int", "f64", "f64-gamma"]))
     return "another arithmetic"
+
+
+def other_bits(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Count in other units, or leave them out, or name units where there are none."""
+    if "arithmetic" in specimen.items:
+        bits = [0, 8, 15, 16, 17, 30, 61, 4096, 4097, 10**6, None][int(rng.integers(11))]
+        specimen.items.pop("fraction_bits", None)
+        if bits is not None:
+            specimen.items["fraction_bits"] = bits
+        if rng.random() < 0.6:
+            specimen.items["arithmetic"] = "exact-int"
+    return "other fraction bits"
+
+
+def tune(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Put random sets of slopes, and choices of them that fit the tree where every part has one conjunct."""
+    tree = specimen.arrays.get("tree")
+    if tree is None:
+        return "nothing"
+    count = int(rng.integers(1, 3))
+    specimen.arrays["slope"] = rng.integers(0, 256, (count, neurons(specimen))).astype("|u1")
+    flags = specimen.arrays.get("recompute")
+    leaves, nodes = int((tree < 0).sum()), 1 if flags is None else int(flags.sum())
+    which = rng.random()
+    if which < 0.7:
+        specimen.arrays["node_slope"] = rng.integers(-1, count, nodes).astype("<i4")
+    if which > 0.4:
+        specimen.arrays["leaf_slope"] = rng.integers(-1, count, leaves * int(rng.integers(1, 3))).astype("<i4")
+    return "sets of slopes"
+
+
+def swap_semantics(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Claim the other semantics, mostly with the assumptions that go with it."""
+    other = "exec32" if specimen.given["semantics"] == "real" else "real"
+    specimen.given["semantics"] = other
+    if rng.random() < 0.8:
+        specimen.assumptions = ["real-arithmetic"] if other == "real" else []
+    return f"semantics {other}"
 
 
 def no_assumptions(specimen: Specimen, rng: np.random.Generator) -> str:
@@ -247,7 +314,7 @@ def no_assumptions(specimen: Specimen, rng: np.random.Generator) -> str:
 
 
 EVIDENCE: tuple[Mutator, ...] = (drop_entry, repeat_entry, swap_entries, change_entry, change_entry, prune_subtree, trivial_tree, drop_array, inherit,
-                                 move_point, move_point, resize_point, deny, other_arithmetic, no_assumptions)
+                                 move_point, move_point, resize_point, deny, other_arithmetic, other_bits, tune, swap_semantics, no_assumptions)
 
 
 def _some(specimen: Specimen, rng: np.random.Generator) -> str:

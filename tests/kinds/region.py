@@ -44,6 +44,28 @@ class Instance:
         """Return whether the unsafe set is reached, exactly."""
         return any(oracle.reachable(common.exact(self.layers), lower, upper, [conjunct]) is not None for (lower, upper), conjunct in self.disjuncts)
 
+    def shaken(self, rng: np.random.Generator) -> bool:
+        """Return whether some float32 execution is seen to be unsafe: at unsafe points of the reals, corners and random points of each box."""
+        for (lower, upper), conjunct in self.disjuncts:
+            if any(a > b for a, b in zip(lower, upper, strict=True)):
+                continue
+            points: list[oracle.Point] = [v for part in oracle.unsafe(common.exact(self.layers), lower, upper, [conjunct]) for v in part][:12]
+            for _ in range(4):
+                a, b = (low + (high - low) * Fraction(int(rng.integers(0, 5)), 4) for low, high in zip(lower, upper, strict=True))
+                points.append((a, b))
+            for x, y in common.shaken(self.layers, rng, points):
+                if max(sum((c * v for c, v in zip((*a, *b), (*x, *y), strict=True)), constant) for a, b, constant in conjunct) <= 0:
+                    return True
+        return False
+
+    def true(self, semantics: str, holds: bool, rng: np.random.Generator) -> bool:
+        """Return whether a claim is true, exactly over the reals; under exec32, whether no execution contradicts it that was tried."""
+        if not self.inhabited():
+            return False
+        if semantics == "exec32":
+            return holds and not self.shaken(rng)
+        return self.violated() != holds
+
     def inhabited(self) -> bool:
         """Return whether some disjunct has an input at all."""
         return any(all(a <= b for a, b in zip(*box, strict=True)) for box, _ in self.disjuncts)
@@ -83,14 +105,20 @@ def specimen(rng: np.random.Generator) -> tuple[Instance, Specimen] | None:
     """Return a random instance with a certificate that the checker verifies, or None where none was found."""
     made = instance(rng)
     files = {"model": ("net.onnx", model(made.layers)), "property": ("p.vnnlib", made.text())}
-    unsafe = region.problem(GIVEN, {role: data for role, (_, data) in files.items()}, Limits())
+    given = {**GIVEN, "semantics": "exec32"} if rng.random() < 0.25 else dict(GIVEN)
+    unsafe = region.problem(given, {role: data for role, (_, data) in files.items()}, Limits())
     arrays = common.split_evidence(unsafe, rng, 24)
     if arrays is not None:
-        return made, Specimen("region", files, dict(GIVEN), {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, arrays)
+        valid = Specimen("region", files, given, {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, arrays)
+        valid.assumptions = ["real-arithmetic"] if given["semantics"] == "real" else []
+        common.decorate(valid, rng)
+        return made, valid
+    if given["semantics"] == "exec32":
+        return None
     hit = attack.search(unsafe, {}, Effort(), Limits(), 10)
     if hit is None:
         return None
-    return made, Specimen("region", files, dict(GIVEN), {"holds": False}, "witness", {"point": [str(v) for v in hit.x]})
+    return made, Specimen("region", files, given, {"holds": False}, "witness", {"point": [str(v) for v in hit.x]})
 
 
 def shift(made: Instance, rng: np.random.Generator) -> str:
@@ -157,5 +185,4 @@ def mutate(made: Instance, valid: Specimen, rng: np.random.Generator) -> tuple[S
     while rng.random() < 0.8 and changed.violated() != mutant.says["holds"]:  # push on until the claim is false
         words.append(PROBLEM[int(rng.integers(len(PROBLEM)))](changed, rng))
     mutant.files = {"model": ("net.onnx", model(changed.layers)), "property": ("p.vnnlib", changed.text())}
-    true = changed.inhabited() and changed.violated() != mutant.says["holds"]
-    return mutant, ", ".join(words), true
+    return mutant, ", ".join(words), changed.true(mutant.given["semantics"], mutant.says["holds"], rng)

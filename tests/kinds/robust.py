@@ -11,6 +11,7 @@ import oracle
 from certify.claims import robust
 from certify.errors import CertifyError
 from certify.limits import Limits
+from certify.readers.formula import Ball
 from certify_solvers.common.prover import Effort
 from certify_solvers.crown import attack
 from kinds import common
@@ -24,10 +25,10 @@ def typed(given: dict[str, object]) -> dict[str, object]:
     return dict(robust.KIND.given.decode(given, "given"))
 
 
-def truth(layers: Layers, points: np.ndarray, given: dict[str, object], holds: bool) -> bool:
-    """Return whether a claim is true, from its definition."""
+def truth(layers: Layers, points: np.ndarray, given: dict[str, object], holds: bool, rng: np.random.Generator | None = None) -> bool:
+    """Return whether a claim is true by definition: exactly over the reals; under exec32, whether no execution that was tried is unsafe."""
     g = {key: Fraction(str(value)) if key in NUMBERS else value for key, value in given.items()}
-    if g["norm"] != "linf" or g["semantics"] != "real" or g["radius"] <= 0 or not 0 <= g["row"] < len(points) or g["scale"] <= 0:
+    if g["radius"] <= 0 or not 0 <= g["row"] < len(points) or g["scale"] <= 0 or (g["semantics"] == "exec32" and not holds):
         return False
     outputs = len(layers[-1][1])
     if outputs < 2 or not 0 <= g["label"] < outputs:
@@ -40,21 +41,27 @@ def truth(layers: Layers, points: np.ndarray, given: dict[str, object], holds: b
         if not all(low <= v <= high for v in x0):
             return False
         lower, upper = [max(v, low) for v in lower], [min(v, high) for v in upper]
-    ends = []
-    for side in (lower, upper):
-        subtract, divide = ([Fraction(v) for v in value] if isinstance(value, list) else [Fraction(value)] * 2
-                            for value in (g["subtract"], g["divide"]))
-        if len(subtract) != 2 or len(divide) != 2 or min(divide) <= 0:
-            return False
-        ends.append([(v - s) / d for v, s, d in zip(side, subtract, divide, strict=True)])
+    subtract, divide = ([Fraction(v) for v in value] if isinstance(value, list) else [Fraction(value)] * 2 for value in (g["subtract"], g["divide"]))
+    if len(subtract) != 2 or len(divide) != 2 or min(divide) <= 0:
+        return False
+    lower, upper, centre = ([(v - s) / d for v, s, d in zip(side, subtract, divide, strict=True)] for side in (lower, upper, x0))
     zero, one = Fraction(0), Fraction(1)
     conjuncts = []
     for other in range(outputs):
         if other != g["label"]:
             weights = [one if k == g["label"] else -one if k == other else zero for k in range(outputs)]
             conjuncts.append([([zero, zero], weights, zero)])
-    found = oracle.reachable(common.exact(layers), ends[0], ends[1], conjuncts)
-    return (found is None) == holds
+    ball = None if g["norm"] == "linf" else (g["norm"], centre, divide, reach)
+    if g["semantics"] == "real":
+        return (oracle.reachable(common.exact(layers), lower, upper, conjuncts, ball) is None) == holds
+    rng = rng or np.random.default_rng(0)
+    tried = [v for conjunct in conjuncts for v in [oracle.reachable(common.exact(layers), lower, upper, [conjunct], ball)] if v is not None]
+    tried += [(centre[0], centre[1])]
+    for _ in range(6):
+        a, b = (low + (high - low) * Fraction(int(rng.integers(0, 5)), 4) for low, high in zip(lower, upper, strict=True))
+        if ball is None or Ball(ball[0], tuple(centre), tuple(divide), reach).holds((a, b)):
+            tried.append((a, b))
+    return not any(y[g["label"]] <= max(v for k, v in enumerate(y) if k != g["label"]) for _, y in common.shaken(layers, rng, tried))
 
 
 def specimen(rng: np.random.Generator) -> tuple[tuple[Layers, np.ndarray], Specimen] | None:
@@ -62,9 +69,11 @@ def specimen(rng: np.random.Generator) -> tuple[tuple[Layers, np.ndarray], Speci
     layers = common.tiny_layers(rng, int(rng.integers(2, 4)))
     points = rng.integers(0, 17, (3, 2)).astype(np.uint8)
     given: dict[str, object] = {
-        "row": int(rng.integers(3)), "label": 0, "norm": "linf", "radius": str(Fraction(int(rng.integers(1, 40)), 10)),
+        "row": int(rng.integers(3)), "label": 0, "norm": str(rng.choice(["linf", "l2", "l1"])),
+        "radius": str(Fraction(int(rng.integers(1, 120)), 10)),
         "radius_unit": str(rng.choice(["raw", "scaled"])), "clip": ["0", "1"] if rng.random() < 0.5 else None, "scale": "1/16",
-        "subtract": "0" if rng.random() < 0.5 else ["1/2", "1/4"], "divide": "1" if rng.random() < 0.5 else ["1/2", "2"], "semantics": "real",
+        "subtract": "0" if rng.random() < 0.5 else ["1/2", "1/4"], "divide": "1" if rng.random() < 0.5 else ["1/2", "2"],
+        "semantics": "exec32" if rng.random() < 0.25 else "real",
     }
     if given["radius_unit"] == "scaled":
         given["radius"] = str(Fraction(str(given["radius"])) / 16)
@@ -76,7 +85,12 @@ def specimen(rng: np.random.Generator) -> tuple[tuple[Layers, np.ndarray], Speci
     unsafe = robust.problem(typed(given), data, Limits())
     arrays = common.split_evidence(unsafe, rng, 24)
     if arrays is not None:
-        return (layers, points), Specimen("robust", files, given, {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, arrays)
+        valid = Specimen("robust", files, given, {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, arrays)
+        valid.assumptions = ["real-arithmetic"] if given["semantics"] == "real" else []
+        common.decorate(valid, rng)
+        return (layers, points), valid
+    if given["semantics"] == "exec32":
+        return None
     hit = attack.search(unsafe, {}, Effort(), Limits(), 10)
     if hit is None:
         return None
@@ -102,7 +116,7 @@ def reclaim(mutant: Specimen, rng: np.random.Generator) -> str:
     elif key in ("subtract", "divide"):
         given[key] = ["0", "1", "1/2", ["1/2", "1/4"], ["1", "2"], ["1", "2", "3"]][int(rng.integers(6))]
     else:
-        given[key] = str(rng.choice(["real", "exec32"]))
+        return common.swap_semantics(mutant, rng)
     return f"{key} changed"
 
 
@@ -112,7 +126,10 @@ def mutate(made: tuple[Layers, np.ndarray], valid: Specimen, rng: np.random.Gene
     mutant, words = valid.copy(), []
     for _ in range(int(rng.integers(1, 3))):
         choice = rng.random()
-        if choice < 0.45:
+        if choice < 0.1:
+            mutant.given["norm"] = str(rng.choice(["l2", "l1", "linf"]))
+            words.append("norm swapped")
+        elif choice < 0.45:
             words.append(reclaim(mutant, rng))
         elif choice < 0.55:
             points = points.copy()
@@ -125,7 +142,7 @@ def mutate(made: tuple[Layers, np.ndarray], valid: Specimen, rng: np.random.Gene
         mutant.given["radius"] = str(Fraction(str(mutant.given["radius"])) * int(rng.integers(2, 9)))
         words.append("radius enlarged")
     try:
-        true = truth(layers, points, mutant.given, bool(mutant.says["holds"]))
+        true = truth(layers, points, mutant.given, bool(mutant.says["holds"]), rng)
     except (CertifyError, ValueError, ZeroDivisionError):
         true = False
     return mutant, ", ".join(words), true

@@ -160,8 +160,9 @@ def test_a_tuned_slope_closes_what_the_default_leaves_open(arithmetic: str) -> N
 @pytest.mark.parametrize("arithmetic", ARITHMETICS)
 def test_a_tuned_slope_at_a_node_tightens_its_bounds(arithmetic: str) -> None:
     """z = relu(x) + (2 - x)/2 - 0.99 is at least 0.01: its ReLU is seen to be the identity with the slope 1/2 only."""
-    net = Network((1, 1), 1, (Dense(np.array([[1.0], [-1.0]]), np.array([0.0, 2.0])), Relu(2),
-                              Dense(np.array([[1.0, 0.5], [1.0, 0.0]]), np.array([-0.99, 0.0])), Relu(2), Dense(np.array([[-1.0, 1.0]]), np.zeros(1))))
+    second = Dense(np.array([[1.0, 0.5], [1.0, 0.0]]), np.array([-0.99, 0.0]))
+    net = Network((1, 1), 1, (Dense(np.array([[1.0], [-1.0]]), np.array([0.0, 2.0])), Relu(2), second, Relu(2),
+                              Dense(np.array([[-1.0, 1.0]]), np.zeros(1))))
     values = []
     for slope in (None, 0, 127, 255):
         p = Problem(net, part(), Row({}, {0: Fraction(1)}, Fraction(0)), None if slope is None else sets([slope, 0, 0, 255]), 0)
