@@ -57,10 +57,11 @@ def main() -> int:
     return 1 if contradictions else 0
 
 
-def instance(files: list[Path], target: Path, limit: str = "60s") -> tuple[str, float, float, str]:
+def instance(files: list[Path], target: Path, limit: str = "60s", *settings: str) -> tuple[str, float, float, str]:
     """Return (word, CPU seconds to prove, CPU seconds to check, code) of one instance; a certificate that fails its check raises."""
     before = _cpu()
-    done = subprocess.run([str(BIN / "certify"), "prove", "region", *map(str, files), "-o", str(target), "--time-limit", limit, "--json"],
+    done = subprocess.run([str(BIN / "certify"), "prove", "region", *map(str, files), "-o", str(target), "--time-limit", limit, "--json",
+                           *(f"--set={setting}" for setting in settings)],
                           capture_output=True, text=True,
                           check=False)
     told = json.loads(done.stdout)

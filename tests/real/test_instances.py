@@ -39,10 +39,13 @@ def _run(row: dict[str, str], folder: Path) -> str:
     return f"{word} {code}".strip()
 
 
+@pytest.mark.parametrize("arithmetic", ["auto", "exact-int"])
+@pytest.mark.parametrize("semantics", ["real", "exec32"])
 @pytest.mark.parametrize(("name", "word"), sorted(TRAPS.items()))
-def test_traps(name: str, word: str, tmp_path: Path) -> None:
-    found, _, _, _ = instance([DATA / f"traps/{name}.onnx", DATA / f"traps/{name}.vnnlib"], tmp_path / "a.cert")
-    assert found == word
+def test_traps(name: str, word: str, semantics: str, arithmetic: str, tmp_path: Path) -> None:
+    files = [DATA / f"traps/{name}.onnx", DATA / f"traps/{name}.vnnlib"]
+    found, _, _, _ = instance(files, tmp_path / "a.cert", "60s", f"semantics={semantics}", f"arithmetic={arithmetic}")
+    assert found == (word if semantics == "real" else "unknown")  # no claim about every float32 execution of a trap can be proved
 
 
 @pytest.mark.parametrize("row", SLICE, ids=[f"{row['folder']}-{row['onnx'][5:-8]}-{row['vnnlib'][7:-10]}" for row in SLICE])
@@ -56,7 +59,7 @@ def test_networks_with_other_operators_are_refused_by_name(row: dict[str, str], 
 
 
 @pytest.mark.slow
-def test_all_instances_and_what_plain_crown_proves(tmp_path: Path) -> None:
+def test_all_instances(tmp_path: Path) -> None:
     proved: dict[str, int] = {}
     refuted = 0
     for row in ROWS:
@@ -65,7 +68,7 @@ def test_all_instances_and_what_plain_crown_proves(tmp_path: Path) -> None:
             name = row["onnx"] if row["folder"] == "mnist_fc" else row["folder"]
             proved[name] = proved.get(name, 0) + (word == "proved")
             refuted += word == "refuted"
-    assert proved["onnx/mnist-net_256x2.onnx.gz"] == 10 and proved["onnx/mnist-net_256x4.onnx.gz"] == 11
+    assert proved["onnx/mnist-net_256x2.onnx.gz"] >= 12 and proved["onnx/mnist-net_256x4.onnx.gz"] >= 11
     assert proved["acasxu"] == 86 and proved["rl_benchmarks"] == 39 and proved["test"] == 3 and proved["tllverifybench"] == 1 and refuted >= 60
 
 
