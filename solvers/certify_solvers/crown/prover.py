@@ -17,12 +17,13 @@ from certify.errors import UsageError
 from certify.limits import Limits
 from certify.readers.vnnlib2 import declared_format
 from certify.rules.evaluation import evaluate
-from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, constrained
+from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, constrained, violates
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
 from certify_solvers.crown import dataset
+from certify_solvers.crown.attack import Hit
 from certify_solvers.crown.decide import Answer, Holds, Open, Settings, Violated, decide
 from certify_solvers.crown.inhabitant import find as find_inhabitant
-from certify_solvers.crown.radius import bracket
+from certify_solvers.crown.radius import bracket, on_grid
 from certify_solvers.runtime import float32
 
 _BALL: Mapping[str, str] = {"norm": "linf", "radius_unit": "raw", "clip": "null", "scale": "1", "subtract": "0", "divide": "1", "semantics": "real"}
@@ -151,16 +152,29 @@ def _largest_radius(problem: Problem, settings: Settings, effort: Effort, progre
         return decide(unsafe, quick, effort, problem.limits, lambda stage, facts: None, _start(at(radius), unsafe))
 
     given = problem.given
-    clip = given["clip"]
-    width = clip[1] - clip[0] if clip is not None and clip[1] > clip[0] else Fraction(1)
-    found = bracket(ask, width / 16 / (given["scale"] if given["radius_unit"] == "raw" else 1), effort, progress)
-    real = given["semantics"] == "real"
+    if problem.wanted.get("holds") is False:
+        raise UsageError("setting-value", "--set holds=false: the search for the largest radius looks for a counterexample anyway",
+                         fix="leave it out, or give a radius")
+    clip, real = given["clip"], given["semantics"] == "real"
+    width = (clip[1] - clip[0] if clip is not None and clip[1] > clip[0] else Fraction(1)) / (given["scale"] if given["radius_unit"] == "raw" else 1)
+    first = on_grid(width / 16)
+    unsafe = robust.problem(at(first).given, problem.files, problem.limits.fresh())
+    if (hit := _at_point(at(first), unsafe)) is not None:
+        if not real:
+            return Unknown("the label does not win at the point itself, over the reals: no radius can be proved")
+        return Refuted(_refutation(at(first), unsafe, Violated(hit)),
+                       ("the label does not win at the point itself: no radius can be proved", *_remarks(at(first), unsafe, Violated(hit))))
+    # A ball of any norm holds the whole clip range from this radius on.
+    most = None if clip is None else width * (1 if given["norm"] == "linf" else unsafe.network.inputs)
+    found = bracket(ask, first, effort, progress, most)
     beyond = None
     remarks: list[str] = []
     if found.upper is not None and real:
         unsafe = robust.problem(at(found.upper[0]).given, problem.files, problem.limits.fresh())
         beyond = _refutation(at(found.upper[0]), unsafe, found.upper[1])
         remarks = [f"a counterexample exists at radius {_decimal(found.upper[0])}", *_remarks(at(found.upper[0]), unsafe, found.upper[1])]
+    if found.lower is not None and most is not None and found.lower[0] >= most:
+        remarks = ["this radius holds every input of the clip range: larger ones say no more"]
     if found.lower is None:
         if beyond is not None:
             return Refuted(beyond, ("no radius was proved", *remarks))
@@ -190,6 +204,16 @@ def _accuracy(problem: Problem, settings: Settings, effort: Effort, progress: Pr
         return Unknown("; ".join((*table.remarks(), *short)))
     left = table.size - made.says["robust_at_least"] - made.says["not_robust_at_least"]
     return Proved(made, table.remarks(), left=f"{left} rows are open" if left else "", interrupted=table.interrupted)
+
+
+def _at_point(problem: Problem, unsafe: UnsafeSet) -> Hit | None:
+    """Return the point of a `robust` claim if the label does not win there, evaluated exactly."""
+    near = robust.neighbourhoods(problem.given, problem.files, problem.limits.fresh())
+    x = near.network_input(near.centre(problem.given["row"]))
+    y = evaluate(unsafe.network, x, problem.limits.fresh())
+    if not any(violates(conjunct, x, y) for part in unsafe.parts for conjunct in part.conjuncts):
+        return None
+    return Hit(x, y, all(abs(v) < 2**127 and Fraction(float(np.float32(float(v)))) == v for v in x))
 
 
 def _start(problem: Problem, unsafe: UnsafeSet) -> np.ndarray[Any, Any] | None:

@@ -26,8 +26,11 @@ class Bracket:
     upper: tuple[Fraction, Violated] | None
 
 
-def bracket(ask: Callable[[Fraction, bool], Answer], first: Fraction, effort: Effort, progress: Progress) -> Bracket:
-    """Return the ends found; `ask` answers the question at a radius (True: only look for a counterexample), `first` is where to begin."""
+def bracket(ask: Callable[[Fraction, bool], Answer], first: Fraction, effort: Effort, progress: Progress, most: Fraction | None = None) -> Bracket:
+    """Return the ends found; `ask` answers the question at a radius (True: only look for a counterexample), `first` is where to begin.
+
+    From `most` on, larger radii admit no further inputs.
+    """
     lower: tuple[Fraction, Holds] | None = None
     upper: tuple[Fraction, Violated] | None = None
     top: Fraction | None = None  # the smallest radius that is not proved
@@ -46,15 +49,15 @@ def bracket(ask: Callable[[Fraction, bool], Answer], first: Fraction, effort: Ef
 
     radius = on_grid(first)
     for _ in range(_WIDEST):
-        if effort.left() <= 0 or (lower is not None and top is not None):
+        if effort.left() <= 0 or (lower is not None and (top is not None or (most is not None and lower[0] >= most))):
             break
         step(radius)
         radius = on_grid(2 * radius if lower is not None else radius / 4)
     while effort.left() > 0 and lower is not None and top is not None and (middle := _between(lower[0], top)) is not None:
         step(middle)
-    radius = top if top is not None else first
+    radius = top
     for _ in range(_WIDEST):
-        if effort.left() <= 0 or upper is not None:
+        if effort.left() <= 0 or upper is not None or radius is None or (most is not None and radius >= most):
             break
         radius = on_grid(2 * radius)
         step(radius, True)
