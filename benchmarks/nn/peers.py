@@ -32,7 +32,6 @@ import numpy as np
 
 from certify import __version__
 from certify.claims import region
-from certify.errors import CertifyError
 from certify.limits import Limits
 from certify.readers.network import Dense, Relu
 from certify.rules.evaluation import evaluate
@@ -44,6 +43,7 @@ ONE_THREAD = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", 
 LISTED = {"unsat": "proved", "sat": "refuted"}
 DECIDED = ("proved", "refuted")
 OURS = "certify"
+_MOVE = Fraction(1, 1000)  # a counterexample farther outside the region is none
 _TORCH = "pip install torch==2.13.0  # a CPU build is enough"
 
 
@@ -110,6 +110,7 @@ def main() -> int:
     parser.add_argument("--time-limit", type=float, default=20, help="seconds for an instance and a tool; default: %(default)s")
     parser.add_argument("--results", type=Path, help="a file that keeps the rows: only missing ones are run")
     parser.add_argument("--again", default="", help="tools (comma-separated, certify is ours) whose kept rows are run again")
+    parser.add_argument("--again-open", action="store_true", help="kept rows without a verdict are run again (at a quieter moment)")
     parser.add_argument("--no-bounds", action="store_true", help="without the table of CROWN passes")
     parser.add_argument("--how", action="store_true", help="print the commands that make the peers' environments, and stop")
     options = parser.parse_args()
@@ -123,9 +124,9 @@ def main() -> int:
     if unknown := set(options.folders.split(",")) - set(SELECTION):
         parser.error(f"no such folder: {', '.join(sorted(unknown))}")
     kept: dict[str, Any] = json.loads(options.results.read_text()) if options.results and options.results.exists() else {}
-    for tool in options.again.split(","):
-        for key in [key for key in kept if key.startswith(f"{tool} ")]:
-            del kept[key]
+    again = [f"{tool} " for tool in options.again.split(",") if tool]
+    kept = {key: row for key, row in kept.items() if not key.startswith(tuple(again))
+            and not (options.again_open and row.get("verdict") in ("time-out", "unknown", "error"))}
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(options.envs, Path(scratch), options.time_limit, kept, options.results)
         instances = [one for folder in options.folders.split(",") for one in select(options.data, folder, Path(scratch), options.limit)]
@@ -321,27 +322,20 @@ def confirm(unsafe: UnsafeSet, numbers: Sequence[float] | None) -> str:
     if numbers is None or len(numbers) != unsafe.network.inputs:
         return "refused: no point was given"
     x = tuple(map(Fraction, numbers))
-    if _unsafe_at(unsafe, x):
+    tried = []
+    for part in unsafe.parts:
+        moved = tuple(min(max(v, a), b) for a, v, b in zip(part.lower, x, part.upper, strict=True))
+        y = evaluate(unsafe.network, moved, Limits())
+        hit = part.holds_input(moved) and any(violates(conjunct, moved, y) for conjunct in part.conjuncts)
+        miss = min(max((row.value(moved, y) for row in conjunct), default=Fraction(0)) for conjunct in part.conjuncts)
+        tried.append((max(abs(v - w) for v, w in zip(x, moved, strict=True)), not hit, miss))
+    hits = [distance for distance, missed, _ in tried if not missed]
+    if hits and min(hits) == 0:
         return "confirmed"
-    if any(part.holds_input(x) for part in unsafe.parts):
-        return "refused: the exact outputs are not unsafe"
-    near = [tuple(min(max(v, a), b) for a, v, b in zip(part.lower, x, part.upper, strict=True)) for part in unsafe.parts]
-    far = [float(max(abs(v - w) for v, w in zip(x, moved, strict=True))) for moved in near]
-    confirmed = [distance for distance, moved in zip(far, near, strict=True) if distance <= 1e-3 and _unsafe_at(unsafe, moved)]
-    if confirmed:
-        return f"moved by {min(confirmed):.1e}, then confirmed"
-    return f"refused: {min(far):.1e} outside the region, and not unsafe once moved into it"
-
-
-def _unsafe_at(unsafe: UnsafeSet, x: tuple[Fraction, ...]) -> bool:
-    inside = [part for part in unsafe.parts if part.holds_input(x)]
-    if not inside:
-        return False
-    try:
-        y = evaluate(unsafe.network, x, Limits())
-    except CertifyError as trouble:
-        raise RuntimeError(f"the exact evaluation of a peer's point fails: {trouble}") from trouble
-    return any(violates(conjunct, x, y) for part in inside for conjunct in part.conjuncts)
+    if hits and min(hits) <= _MOVE:
+        return f"moved by {float(min(hits)):.1e}, then confirmed"
+    distance, _, miss = min(tried)
+    return f"refused: {float(distance):.1e} outside the region, and once moved into it it misses the unsafe set by {float(miss):.1e}"
 
 
 def _last(text: str) -> str:
@@ -407,8 +401,9 @@ def instance_table(tools: Sequence[str], instances: Sequence[Instance], rows: Ma
     lines.append("")
     for tool in tools[1:]:
         for one in instances if tool in rows else ():
-            if rows[tool][one].get("exactly", "confirmed") != "confirmed" or "error" in rows[tool][one]:
-                lines.append(f"{tool}, {one.folder} {one.name}: {rows[tool][one].get('exactly') or rows[tool][one]['error'] or 'no error message'}")
+            row = rows[tool][one]
+            if row.get("exactly", "confirmed") != "confirmed" or row["verdict"] == "error":
+                lines.append(f"{tool}, {one.folder} {one.name}: {row.get('exactly') or row['error']}")
     return [*lines, ""]
 
 
