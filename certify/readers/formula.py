@@ -12,10 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product, repeat
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from certify.errors import Declined
 from certify.limits import Limits
+
+if TYPE_CHECKING:
+    from certify.readers.ball import Ball
 
 _MOST_DISJUNCTS = 10**5
 
@@ -38,23 +41,6 @@ class Row:
         """Return whether a point satisfies the row, exactly."""
         value = self.value(x, y)
         return value < 0 or (value == 0 and not self.strict)
-
-
-@dataclass(frozen=True)
-class Ball:
-    """The x with ||weight (x - centre)||_p <= radius, p = 2 or 1 by `norm`, weight > 0 by coordinates."""
-
-    norm: Literal["l2", "l1"]
-    centre: tuple[Fraction, ...]
-    weight: tuple[Fraction, ...]
-    radius: Fraction
-
-    def holds(self, x: tuple[Fraction, ...]) -> bool:
-        """Return whether x lies in the ball, exactly."""
-        moves = [w * (v - c) for v, c, w in zip(x, self.centre, self.weight, strict=True)]
-        if self.norm == "l1":
-            return sum(map(abs, moves), Fraction(0)) <= self.radius
-        return sum((v * v for v in moves), Fraction(0)) <= self.radius**2
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ import numpy as np
 from certify.errors import Rejected
 from certify.limits import Limits
 from certify.readers.formula import Part, Row
-from certify.readers.network import Network
 from certify.rules.balls import Array
 from certify.rules.relaxation import Bounds, ByLayer, Relaxation, Specification, stack
 from certify.rules.tree import walk
@@ -88,16 +87,6 @@ def check(arithmetic: Relaxation | FixedPoint, parts: Iterable[Part], arrays: Ma
     """
     with np.errstate(over="ignore", invalid="ignore"):  # infinities and NaN end in a rejection, not in a warning
         return _Check(arithmetic, parts, arrays, limits).run()
-
-
-def slope_sets(network: Network, arrays: Mapping[str, Any], limits: Limits) -> Any:
-    """Return the array `slope`, one row a set and one column a ReLU neuron, or None; raises Rejected `array-shape`."""
-    slope, neurons = arrays.get("slope"), sum(network.layers[k].size for k in network.activations)
-    if slope is not None and (not slope.shape[0] or slope.shape[1] != neurons):
-        raise Rejected("array-shape", f"the network has {neurons} ReLU neurons, a set of slopes {slope.shape[1]} columns",
-                       where="evidence array slope")
-    limits.within(0 if slope is None else 16 * slope.size, "memory", "memory for the sets of slopes in bytes")
-    return slope
 
 
 class _Indices:

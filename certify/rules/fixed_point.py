@@ -42,7 +42,7 @@ _LARGE_BITS = 300
 class FixedPoint:
     """The rules above for one network; `bits` is Q, `slopes` and `rounding` are as for `Relaxation`."""
 
-    def __init__(self, network: Network, limits: Limits, bits: int, slopes: Index | None = None, rounding: Rounding | None = None) -> None:
+    def __init__(self, network: Network, limits: Limits, bits: int, slopes: ByLayer | None = None, rounding: Rounding | None = None) -> None:
         self.network, self.limits, self.bits, self.rounding = network, limits, bits, rounding
         self.unit = 1 << bits  # bounds are in these
         self.sizes = (network.inputs, *(layer.size for layer in network.layers))
@@ -60,8 +60,7 @@ class FixedPoint:
             self._weights.append((weight, bias, power))
         self._matrices: dict[tuple[int, str], fmpz_mat] = {}
         self._words = 1 + (2 * bits + max((power for *_, power in self._weights), default=0)) // 64
-        ends = np.cumsum([network.layers[k].size for k in network.activations])[:-1]
-        self._slopes = None if slopes is None else dict(zip(network.activations, np.split(slopes.astype(object), ends, axis=1), strict=True))
+        self._slopes = {k: values.astype(object) for k, values in (slopes or {}).items()}
 
     def start(self, part: Part) -> tuple[Integers, Integers]:
         """Return the box of a part, rounded outward; bounds from here on are over this part."""
@@ -219,7 +218,7 @@ class FixedPoint:
         chord = np.where(crossing, (high << _CHORD) // np.where(crossing, high - low, 1), 0)
         offset = np.where(crossing, -(-np.maximum(-chord * low, ((1 << _CHORD) - chord) * high) >> _CHORD), 0)
         rising = np.where(high >= -low, 255, 0).astype(object)[owner]
-        if chosen is not None and self._slopes is not None:
+        if chosen is not None and self._slopes:
             rising = np.where((chosen >= 0)[:, None], self._slopes[j][chosen][:, columns], rising)
         falling = rows < 0
         scaled = rows * np.where(falling, chord[owner], rising)

@@ -19,7 +19,7 @@ import numpy as np
 
 from certify.errors import Declined, Rejected
 from certify.readers.network import Dense, Layer, Network, Scale
-from certify.rules.balls import KAPPA, Array
+from certify.rules.balls import KAPPA, Array, above
 from certify.rules.products import dot
 
 _MOST_TERMS = 1 << 20
@@ -43,14 +43,33 @@ class LayerRounding:
 
 
 class Rounding:
-    """The float32 errors of every layer; raises Declined `exec32-operator` or `exec32-size` where a layer is outside the rules above."""
+    """The float32 errors of a network: how far a layer, or the input that is run, can be off.
+
+    Raises Declined `exec32-operator` or `exec32-size` where a layer is outside the rules above.
+    """
 
     def __init__(self, network: Network) -> None:
+        self._network = network
         self._layers = [_rounding(layer, index) for index, layer in enumerate(network.layers)]
 
     def of(self, k: int) -> LayerRounding:
         """Return the errors of layer k."""
         return self._layers[k]
+
+    def radius(self, k: int, size: Array, growth: Array | None) -> Array:
+        """Return D of layer k on regions where H = `size` bounds its input, one row a region, and G = `growth` for a dense layer."""
+        layer, rounding = self._network.layers[k], self._layers[k]
+        if isinstance(layer, Scale):
+            growth = size + np.abs(layer.bias)
+        growth = growth if growth is not None else 0.0 * size
+        rounding.require(float(growth.max()))
+        summed = size.sum(axis=1, keepdims=True) if isinstance(layer, Dense) else size if isinstance(layer, Scale) else 0.0
+        found: Array = KAPPA * (above(rounding.relative) * growth + rounding.absolute * (rounding.fixed + summed))
+        return found
+
+    def input_error(self, reach: Array) -> Array:
+        """Return E where |x| <= `reach`."""
+        return KAPPA * (2.0**-24 * reach + 2.0**-126)
 
 
 def _rounding(layer: Layer, index: int) -> LayerRounding:

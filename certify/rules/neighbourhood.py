@@ -16,7 +16,7 @@ from certify.errors import Declined, Rejected
 from certify.fields import Choice, Field, ListOf, Nullable, OneOrMany, Rational
 from certify.limits import Limits
 from certify.readers.arrays import read_npy, read_row
-from certify.readers.formula import Ball, Part, Row
+from certify.readers.formula import Part, Row
 from certify.readers.network import Network
 from certify.readers.table import read_table
 
@@ -98,7 +98,10 @@ class Neighbourhoods:
             lower, upper = [max(v, clip[0]) for v in lower], [min(v, clip[1]) for v in upper]
         one = Fraction(1)
         conjuncts = tuple((Row({}, {label: one, other: -one}, Fraction(0)),) for other in range(self.network.outputs) if other != label)
-        ball = None if self.given["norm"] == "linf" else Ball(self.given["norm"], self.network_input(x0), self.divide, self.reach)
+        ball = None
+        if self.given["norm"] != "linf":
+            from certify.readers.ball import Ball
+            ball = Ball(self.given["norm"], self.network_input(x0), self.divide, self.reach)
         return Part(self.network_input(lower), self.network_input(upper), conjuncts, ball=ball)
 
     def network_input(self, point: tuple[Fraction, ...] | list[Fraction]) -> tuple[Fraction, ...]:

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from certify.readers.formula import Ball
+from certify.readers.ball import Ball
 from certify.rules.balls import KAPPA, SNAP, Array, above, below, down, gamma, require_size, up
 from certify.rules.products import dot
 

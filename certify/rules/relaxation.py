@@ -15,8 +15,8 @@ Backward pass: **invariant** spec(x) >= A.v(x) + c for all x of the region, wher
 - Float32 executions (`float32`): layer k computes v = f(h) + d with |d| <= D; costs |A|.D. The input that is run differs from x by at most
   E = 2^-24 |x| + 2^-126; costs |A|.E, before input coefficients of the row, which are of x itself, are added.
 - Input box [lo, hi]: for any m and r >= max(hi - m, m - lo), spec >= c + A.m - |A|.r, less gamma_(3n+8) |A|.X for m near the middle, X =
-  max(|lo|, |hi|): |m| <= (1 + u) X and r <= 2 (1 + 4u) X, so the two sums and their difference are off by less. In a ball, for any split A = B + (A - B) by
-  coordinates: c + (infimum of B over the ball, `norm_ball`) + (bound of A - B over the box); the largest of these bounds is taken.
+  max(|lo|, |hi|): |m| <= (1 + u) X and r <= 2 (1 + 4u) X, so the two sums and their difference are off by less. In a ball, for any split
+  A = B + (A - B) by coordinates: c + (infimum of B over the ball, `norm_ball`) + (bound of A - B over the box); the largest bound is taken.
 Interval pass: W+ l + W- u + b rounded outward by gamma_(2n+3) G, and by D. Both bounds are valid, so their intersection is.
 Computed error terms are sums of non-negative numbers, KAPPA covers their own rounding. Source: Zhang et al., CROWN, 2018.
 """
@@ -72,15 +72,6 @@ def stack(bounds: list[Bounds]) -> Bounds:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Lower bounds spec >= coefficients.value + constant, one a row; `owner` is the row's box in the batch."""
-
-    coefficients: Array
-    constant: Array
-    owner: Index
-
-
-@dataclass(frozen=True, eq=False)
 class Specification:
     """g with double coefficients: g(x, y) >= inputs.x + outputs.y + constant - input_residue.|x| - output_residue.|y|."""
 
@@ -94,13 +85,14 @@ class Specification:
 class Relaxation:
     """The rules above for one network; weights outside [2^-220, 2^210] are refused (`number-too-large`).
 
-    `slopes` are sets of lower slopes a/255, one row a set, one column a ReLU neuron; `rounding` makes the bounds hold for float32 executions.
+    `slopes` are sets of lower slopes a/255 by ReLU layer, one row a set; `rounding` makes the bounds hold for float32 executions.
     """
 
     unit = 1  # bounds are in these
 
-    def __init__(self, network: Network, limits: Limits, slopes: Index | None = None, rounding: Rounding | None = None) -> None:
-        self.network, self.limits, self.rounding = network, limits, rounding
+    def __init__(self, network: Network, limits: Limits, slopes: ByLayer | None = None, rounding: Rounding | None = None) -> None:
+        self.network, self.limits = network, limits
+        self.rounding: Any = rounding
         self.sizes = (network.inputs, *(layer.size for layer in network.layers))
         self.ball: NormBall | None = None
         limits.within(4 * 8 * sum(layer.weight.size for layer in network.layers if isinstance(layer, Dense)), "memory",
@@ -115,8 +107,7 @@ class Relaxation:
                                    fix="such a network can't be checked in f64-gamma")
             self._parts.append((np.abs(layer.weight), np.maximum(layer.weight, 0.0), np.minimum(layer.weight, 0.0)) if isinstance(layer, Dense)
                                else None)
-        self._slopes = None if slopes is None else dict(zip(network.activations, np.split(
-            np.rint(slopes * (_STEP / 255)) / _STEP, np.cumsum([network.layers[k].size for k in network.activations])[:-1], axis=1), strict=True))
+        self._slopes = {k: np.rint(values * (_STEP / 255)) / _STEP for k, values in (slopes or {}).items()}
 
     def start(self, part: Part) -> tuple[Array, Array]:
         """Return the box of a part, rounded outward; bounds from here on are over this part."""
@@ -152,7 +143,7 @@ class Relaxation:
         self.limits.spend(_CALL * len(self.network.layers), "interval bounds")
         lows, highs = [snap_lower(lower)], [snap_upper(upper)]
         if self.rounding is not None:
-            moved = self._input_error(_reach(lower, upper))
+            moved = self.rounding.input_error(_reach(lower, upper))
             lows, highs = [snap_lower(down(lower - moved))], [snap_upper(up(upper + moved))]
         derived: dict[tuple[str, int], Any] = {}  # of values that are final: those up to k when layer k is bounded
         for k, layer in enumerate(self.network.layers):
@@ -202,17 +193,16 @@ class Relaxation:
             lost = lost + dot(np.stack([row.input_residue for row in some]), _reach(lower, upper)[whose])
             constant = down(np.array([row.constant for row in some]) - KAPPA * lost)
             added = np.stack([row.inputs for row in some])
-            found.append(self.lower_bounds(Rows(np.stack([row.outputs for row in some]), constant, whose), last, bounds, lower, upper,
+            found.append(self.lower_bounds(np.stack([row.outputs for row in some]), constant, whose, last, bounds, lower, upper,
                                            added if bool(added.any()) else None, picked, taken))
         return np.concatenate(found)
 
-    def lower_bounds(self, rows: Rows, k: int, bounds: Bounds, lower: Array, upper: Array, added: Array | None = None,
-                     chosen: Index | None = None, multipliers: ByLayer | None = None) -> Array:
-        """Return a lower bound of each row, given on value k, over the box [lower, upper] of its owner.
+    def lower_bounds(self, coefficients: Array, constant: Array, owner: Index, k: int, bounds: Bounds, lower: Array, upper: Array,
+                     added: Array | None = None, chosen: Index | None = None, multipliers: ByLayer | None = None) -> Array:
+        """Return a lower bound of each row coefficients.value_k + constant over the box [lower, upper] of its owner, an index of the batch.
 
         `bounds` hold on larger boxes; `added` are exact coefficients of the inputs, one row of them a row, added at the input.
         """
-        coefficients, constant, owner = rows.coefficients, rows.constant, rows.owner
         self.limits.spend(_CALL * (k + 1) + 10 * coefficients.shape[0] * sum(self.sizes[: k + 1]), "bounding backward through the network")
         for j in range(k - 1, -1, -1):
             layer = self.network.layers[j]
@@ -235,7 +225,7 @@ class Relaxation:
         low, high, reach = snap_lower(lower), snap_upper(upper), _of(_reach(lower, upper), owner)
         if self.rounding is not None:
             coefficients, size, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, 0), owner))
-            constant = _spend(constant, 0.0, dot(size, self._input_error(reach)))
+            constant = _spend(constant, 0.0, dot(size, self.rounding.input_error(reach)))
         if added is not None:
             coefficients = coefficients + added
             constant = down(constant - KAPPA * 1.01 * U * dot(np.abs(coefficients), reach))
@@ -286,7 +276,7 @@ class Relaxation:
                 constant = layer.bias[neuron] if isinstance(layer, Scale) else np.zeros(owner.size)
             rows, both, twice = np.concatenate([first, -first]), np.concatenate([constant, -constant]), np.concatenate([owner, owner])
             both = both if moved is None else down(both - np.tile(moved[owner, neuron], 2))
-            found = self.lower_bounds(Rows(rows, both, twice), k, known, lower, upper, None, None if chosen is None else chosen[twice])
+            found = self.lower_bounds(rows, both, twice, k, known, lower, upper, None, None if chosen is None else chosen[twice])
             low[owner, neuron] = snap_lower(np.maximum(low[owner, neuron], found[: owner.size]))
             high[owner, neuron] = snap_upper(np.minimum(high[owner, neuron], -found[owner.size :]))
 
@@ -294,7 +284,7 @@ class Relaxation:
         if ("lines", j) not in bounds.derived:
             bounds.derived["lines", j] = _lines(bounds.lower[j], bounds.upper[j])
         crossing, slope, chord, offset = (_of(values, owner) for values in bounds.derived["lines", j])
-        if chosen is not None and self._slopes is not None:
+        if chosen is not None and self._slopes:
             slope = np.where((chosen >= 0)[:, None] & (crossing > 0), self._slopes[j][chosen], slope)
         falling = np.minimum(coefficients, 0.0)
         result = np.maximum(coefficients, 0.0) * slope + falling * chord  # one of the two is 0
@@ -315,18 +305,9 @@ class Relaxation:
 
     def _radius(self, k: int, bounds: Bounds) -> Array:
         """Return D: how far a float32 execution of layer k is from the layer over the reals."""
-        layer, size = self.network.layers[k], self.magnitude(bounds, k)
-        growth = self._growth(k, bounds) if isinstance(layer, Dense) else size + np.abs(layer.bias) if isinstance(layer, Scale) else 0.0 * size
-        rounding = self.rounding.of(k) if self.rounding is not None else None
-        if rounding is None:
-            raise ValueError("float32 executions were not asked for")
-        rounding.require(float(growth.max()))
-        total = rounding.fixed + (size.sum(axis=1, keepdims=True) if isinstance(layer, Dense) else size if isinstance(layer, Scale) else 0.0)
-        return KAPPA * (above(rounding.relative) * growth + rounding.absolute * total)
-
-    def _input_error(self, reach: Array) -> Array:
-        """Return E: how far the float32 input that is run is from x."""
-        return KAPPA * (2.0**-24 * reach + 2.0**-126)
+        growth = self._growth(k, bounds) if isinstance(self.network.layers[k], Dense) else None
+        found: Array = self.rounding.radius(k, self.magnitude(bounds, k), growth)
+        return found
 
     def _weights(self, k: int) -> tuple[Array, Array, Array]:
         """Return |W|, W+ and W- of the dense layer k."""

@@ -92,11 +92,13 @@ def arithmetic(network: Network, semantics: str, evidence: Evidence, limits: Lim
                        fix="verify it with a newer version of certify")
     if name == "f64-gamma" and bits is not None:
         raise Rejected("unused-evidence", "f64-gamma has no fraction bits", where="evidence.items.fraction_bits")
-    rounding = None
+    rounding = slopes = None
     if semantics == "exec32":
         from certify.rules.float32 import Rounding
         rounding = Rounding(network)
-    slopes = bounds_tree.slope_sets(network, evidence.arrays, limits)
+    if "slope" in evidence.arrays:
+        from certify.rules.slopes import slope_sets
+        slopes = slope_sets(network, evidence.arrays["slope"], limits)
     if name == "f64-gamma":
         return Relaxation(network, limits, slopes, rounding)
     if bits is None or not 16 <= bits <= 4096:

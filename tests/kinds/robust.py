@@ -11,7 +11,7 @@ import oracle
 from certify.claims import robust
 from certify.errors import CertifyError
 from certify.limits import Limits
-from certify.readers.formula import Ball
+from certify.readers.ball import Ball
 from certify_solvers.common.prover import Effort
 from certify_solvers.crown import attack
 from kinds import common

@@ -13,10 +13,12 @@ import numpy as np
 
 import random_networks as made
 from certify.limits import Limits
-from certify.readers.formula import Ball, Part, Row
+from certify.readers.ball import Ball
+from certify.readers.formula import Part, Row
 from certify.readers.network import Network
 from certify.rules.fixed_point import FixedPoint
 from certify.rules.relaxation import Relaxation
+from certify.rules.slopes import slope_sets
 
 Make = Callable[["Problem"], Any]  # makes the arithmetic
 
@@ -70,14 +72,19 @@ def problem(rng: np.random.Generator, wild: bool, norm: str | None = None, gemm:
                    bool(rng.random() < 0.5))
 
 
+def by_layer(p: Problem) -> Any:
+    """Return the slope sets of a problem by layer."""
+    return None if p.slopes is None else slope_sets(p.network, p.slopes, Limits())
+
+
 def f64(rounding: Any = None) -> Make:
     """Return a maker of f64-gamma; `rounding` makes the float32 errors of a network."""
-    return lambda p: Relaxation(p.network, Limits(), p.slopes, rounding(p.network) if rounding else None)
+    return lambda p: Relaxation(p.network, Limits(), by_layer(p), rounding(p.network) if rounding else None)
 
 
 def integers(bits: int, rounding: Any = None, kind: Any = FixedPoint) -> Make:
     """Return a maker of exact-int with some fraction bits."""
-    return lambda p: kind(p.network, Limits(), bits, p.slopes, rounding(p.network) if rounding else None)
+    return lambda p: kind(p.network, Limits(), bits, by_layer(p), rounding(p.network) if rounding else None)
 
 
 def answer(p: Problem, make: Make) -> Answer:

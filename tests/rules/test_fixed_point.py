@@ -13,7 +13,8 @@ import pytest
 import random_networks as made
 from certify.errors import CertifyError
 from certify.limits import Limits
-from certify.readers.formula import Ball, Part, Row
+from certify.readers.ball import Ball
+from certify.readers.formula import Part, Row
 from certify.readers.network import Dense, Network, Relu, Scale
 from certify.rules import bounds_tree, fixed_point
 from certify.rules.fixed_point import FixedPoint

@@ -15,7 +15,8 @@ import oracle
 import random_networks as made
 from certify.errors import CertifyError
 from certify.limits import Limits
-from certify.readers.formula import Ball, Part, Row
+from certify.readers.ball import Ball
+from certify.readers.formula import Part, Row
 from certify.readers.network import Dense, Network, Relu
 from certify.rules import norm_ball
 from certify.rules.float32 import Rounding

@@ -12,7 +12,7 @@ from certify.readers.network import Dense, Network, Relu, Scale
 from certify.rules import bounds_tree
 from certify.rules.balls import SNAP
 from certify.rules.evaluation import evaluate
-from certify.rules.relaxation import Bounds, Relaxation, Rows
+from certify.rules.relaxation import Bounds, Relaxation
 from toolkit import refused
 
 leaf = {"tree": np.array([-1], "<i4")}
@@ -76,7 +76,7 @@ def test_cancellation():
                     c = rng.integers(-2, 3, sz).astype(float)
                     c[::2] = 1.0
                     c = s * c
-                    got = rel.lower_bounds(Rows(c[None], np.zeros(1), np.zeros(1, np.int64)), j, b, L, U)
+                    got = rel.lower_bounds(c[None], np.zeros(1), np.zeros(1, np.int64), j, b, L, U)
                     assert Fraction(float(got[0])) <= sum((Fraction(q) * v for q, v in zip(c, vals[j], strict=True)), Fraction(0)), ("row", j)
 
 
@@ -84,7 +84,7 @@ def test_constant_much_larger_than_gain():
     net = Network((1, 1), 1, ())
     rel = Relaxation(net, Limits())
     b = rel.propagate(array([2.0**-60]), array([2.0**-60]), None)
-    got = rel.lower_bounds(Rows(array([-1.0]), array(1.0), np.zeros(1, np.int64)), 0, b, array([2.0**-60]), array([2.0**-60]))
+    got = rel.lower_bounds(array([-1.0]), array(1.0), np.zeros(1, np.int64), 0, b, array([2.0**-60]), array([2.0**-60]))
     assert Fraction(float(got[0])) <= 1 - Fraction(1, 2**60)
 
 
@@ -99,7 +99,7 @@ def test_input_reach_of_upper_end():
         rel = Relaxation(net, Limits())
         b = rel.propagate(L, U, None)
         c = -rng.random(n)
-        got = rel.lower_bounds(Rows(c[None], array(0.0), np.zeros(1, np.int64)), 0, b, L, U)
+        got = rel.lower_bounds(c[None], array(0.0), np.zeros(1, np.int64), 0, b, L, U)
         # exact minimum is at U
         e = sum((Fraction(q) * Fraction(float(u)) for q, u in zip(c, U[0], strict=True)), Fraction(0))
         assert Fraction(float(got[0])) <= e
@@ -111,7 +111,7 @@ def test_snap_is_paid_for():
     rel = Relaxation(net, Limits())
     X = array([2.0**290])
     b = rel.propagate(X, X, None)
-    got = rel.lower_bounds(Rows(array([-1.0]), array(0.0), np.zeros(1, np.int64)), 3, b, X, X)
+    got = rel.lower_bounds(array([-1.0]), array(0.0), np.zeros(1, np.int64), 3, b, X, X)
     assert Fraction(float(got[0])) <= -(Fraction(t) ** 3) * Fraction(2) ** 290
     net = Network(
         (1, 1),
@@ -263,7 +263,7 @@ def test_item_and_row_ranges():
 def _low(net, rows, k, L, U):
     rel = Relaxation(net, Limits())
     b = rel.propagate(L, U, None)
-    return b, [Fraction(float(v)) for v in rel.lower_bounds(Rows(rows, np.zeros(len(rows)), np.zeros(len(rows), np.int64)), k, b, L, U)]
+    return b, [Fraction(float(v)) for v in rel.lower_bounds(rows, np.zeros(len(rows)), np.zeros(len(rows), np.int64), k, b, L, U)]
 
 
 def _cancel(rng, a, v):

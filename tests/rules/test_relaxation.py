@@ -11,7 +11,7 @@ from certify.errors import Rejected
 from certify.limits import Limits
 from certify.readers.network import Dense, Network, Relu
 from certify.rules.balls import above, below
-from certify.rules.relaxation import Bounds, Relaxation, Rows, stack
+from certify.rules.relaxation import Bounds, Relaxation, stack
 
 
 def _violations(rng: np.random.Generator, wild: bool, points: int) -> tuple[int, int]:
@@ -29,7 +29,7 @@ def _violations(rng: np.random.Generator, wild: bool, points: int) -> tuple[int,
         added = rng.standard_normal((count, net.inputs)) * (rng.random(count) < 0.5)[:, None]
         owner = np.repeat(np.arange(len(boxes)), 3)
         constant = rng.standard_normal(count)
-        found = relaxation.lower_bounds(Rows(coefficients, constant, owner), len(net.layers), bounds, lower, upper, added)
+        found = relaxation.lower_bounds(coefficients, constant, owner, len(net.layers), bounds, lower, upper, added)
     except Rejected as trouble:
         assert trouble.code == "number-too-large"
         return 0, 0
