@@ -137,8 +137,8 @@ def _trees(b: Bases) -> Iterator[Vector]:
     yield vector("threshold-infinite", "rejected", "array-nonfinite", b.split, "an infinite end", theta(float("inf")))
     yield vector("item-beyond-last-neuron", "rejected", "branch-invalid", b.split, "items are not bounded by the subject",
                  put(tree=("<i4", [10**6, *tree[1:].tolist()])))
-    yield vector("item-is-a-neuron", "declined", "feature-unsupported", b.split, "a split on a neuron is read as one on an input",
-                 put(tree=("<i4", [len(_box(b.split)[0]), *tree[1:].tolist()])), flags=("later-version",))
+    yield vector("item-is-a-neuron", "rejected", "leaf-uncovered", b.split, "a split on a neuron is read as one on an input",
+                 put(tree=("<i4", [len(_box(b.split)[0]), *tree[1:].tolist()])))
     yield vector("subtree-pruned", "rejected", "leaf-uncovered", b.split, "a leaf is accepted without its bound",
                  put(tree=("<i4", [-1]), split_at=None, recompute=None), effect="the hard part of the box is skipped")
     yield vector("threshold-moved", "rejected", "leaf-uncovered", b.split, "bounds are computed for another box than the leaf's",
@@ -188,8 +188,6 @@ def _arrays(b: Bases) -> Iterator[Vector]:
     yield vector("tree-wide", "rejected", "array-dtype", b.leaf, "another integer type is cast", put(tree=tree.astype("<i8")))
     yield vector("tree-of-rank-two", "rejected", "array-shape", b.leaf, "another rank is flattened", put(tree=tree.reshape(1, -1)))
     yield vector("unknown-array", "rejected", "unused-evidence", b.leaf, "unknown arrays are ignored", put(extra=("<f8", [1.0])))
-    yield vector("reserved-array", "declined", "feature-unsupported", b.leaf, "arrays of a later version are ignored", put(slope=("|u1", [0])),
-                 flags=("later-version",))
 
 
 def _witnesses(b: Bases) -> Iterator[Vector]:
@@ -229,8 +227,6 @@ def _envelope(b: Bases) -> Iterator[Vector]:
     yield vector("assumption-not-allowed", "declined", "assumption-not-allowed", b.leaf, "the auditor's list is not read", allow=())
     yield vector("claim-version-two", "declined", "version-unknown", b.leaf, "the version of the claim is not read", say(version=2))
     yield vector("kind-unknown", "declined", "kind-unknown", b.leaf, "unknown kinds pass", say(kind="wishful"))
-    yield vector("semantics-exec32", "declined", "feature-unsupported", b.leaf, "the semantics is not read", ask(semantics="exec32"),
-                 flags=("later-version",))
     yield vector("semantics-unknown", "rejected", "malformed", b.leaf, "the semantics is not read", ask(semantics="float"))
     yield vector("given-unknown", "rejected", "malformed", b.leaf, "unknown fields are ignored", ask(tolerance="1/100"))
     yield vector("says-nothing", "rejected", "malformed", b.leaf, "an empty answer", say(says={}))

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from kinds import arithmetic_vectors
 from kinds.attacks import Bases, Vector, put, say, shared, vector
 from toolkit import Layers, Specimen, model
 
@@ -53,6 +54,8 @@ def bases() -> Bases:
 def vectors() -> Iterator[Vector]:
     """Yield all vectors of `region`."""
     yield from shared(bases())
+    yield from arithmetic_vectors.shared(bases())
+    yield from arithmetic_vectors.region(specimen)
     leaf = bases().leaf
     two = put(tree=("<i4", [-1, -2]))
     yield vector("two-parts", "verified", "", specimen("(assert (or (and (<= X_0 0) (>= Y_0 2)) (and (>= X_0 0) (>= Y_0 2))))"),

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from kinds import arithmetic_vectors
 from kinds.attacks import Bases, Vector, ask, put, say, shared, vector
 from toolkit import Layers, Specimen, model, npy
 
@@ -43,6 +44,8 @@ def bases() -> Bases:
 def vectors() -> Iterator[Vector]:
     """Yield all vectors of `robust`."""
     yield from shared(bases())
+    yield from arithmetic_vectors.shared(bases())
+    yield from arithmetic_vectors.balls(lambda: specimen(2))
     leaf, tight = bases().leaf, specimen(0.375 + 2.0**-20)  # CROWN needs the split; the true maximum is 3/8
     halves = put(tree=("<i4", [0, -1, -2]), split_at=("<f8", [0.0]), recompute=("|u1", [1, 1, 1]))
     yield vector("tight", "verified", "", tight, "none: a margin of 2^-20", halves)
@@ -72,7 +75,6 @@ def vectors() -> Iterator[Vector]:
     yield vector("clip-reversed", "rejected", "outside-domain", leaf, "a clip that empties the ball", ask(clip=["1", "0"]),
                  effect="a proof of anything")
     yield vector("clip-one-end", "rejected", "malformed", leaf, "a missing end is infinite", ask(clip=["0"]))
-    yield vector("norm-l2", "declined", "feature-unsupported", leaf, "the norm is not read", ask(norm="l2"), flags=("later-version",))
     yield vector("norm-unknown", "rejected", "malformed", leaf, "the norm is not read", ask(norm="linfty"))
     yield vector("row-swapped", "rejected", "leaf-uncovered", specimen(0.375 + 2.0**-20), "another row's ball is checked",
                  lambda s: (halves(s), s.given.update(row=0)))
