@@ -185,9 +185,9 @@ def _case(name: str) -> tuple[Problem, list[list[Fraction]]]:
     raise ValueError(name)
 
 
-_SPEND = "constant = _spend(constant, 0.0, dot(np.abs(coefficients), _of(self._radius(j, bounds), owner)))"
-_SPEND_INPUT = "constant = _spend(constant, 0.0, dot(np.abs(coefficients), self._input_error(reach)))"
-_FIRST = "constant = constant if moved is None else down(constant - moved[owner, neuron])"
+_SPEND = "constant = _spend(constant, 0.0, dot(size, _of(self._radius(j, bounds), owner)))"
+_SPEND_INPUT = "constant = _spend(constant, 0.0, dot(size, self.rounding.input_error(reach)))"
+_FIRST = "both = both if moved is None else down(both - np.tile(moved[owner, neuron], 2))"
 _DURING = "if self.rounding is not None:\n                constant = constant - self._ceil((abs(rows) * self._radius(j, bounds)[owner]).sum(axis=1))"
 F64 = {
     "intervals": ("low, high = down(low - moved), up(high + moved)", "pass"),
@@ -208,8 +208,8 @@ _ADD = """        if added is not None:
             constant = down(constant - KAPPA * 1.01 * U * dot(np.abs(coefficients), reach))
 """
 _E = """        if self.rounding is not None:
-            coefficients, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, 0), owner))
-            constant = _spend(constant, 0.0, dot(np.abs(coefficients), self._input_error(reach)))
+            coefficients, size, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, 0), owner))
+            constant = _spend(constant, 0.0, dot(size, self.rounding.input_error(reach)))
 """
 _E_INT = """        if self.rounding is not None:
             constant = constant - self._ceil((abs(rows) * self._input_error(np.maximum(abs(low), abs(high)))).sum(axis=1))
@@ -221,16 +221,15 @@ RULES = {  # variant: (changes of relaxation, changes of fixed_point, changes of
     "no D in the first row": ([F64["first row"]], [INT["first row"]], []),
     "no E": ([F64["input"]], [INT["input"]], []),
     "E after the terms": ([(_E + _ADD, _ADD + _E)], [(_E_INT + _ADD_INT, _ADD_INT + _E_INT)], []),
-    "E without 2^-126": ([("2.0**-24 * reach + 2.0**-126", "2.0**-24 * reach")], [(" + ceil(Fraction(self.unit, 1 << 126))", "")], []),
-    "E without 2^-24": ([("2.0**-24 * reach + 2.0**-126", "2.0**-126 + 0 * reach")],
-                        [("_times(reach, Fraction(1, 1 << 24))", "0 * reach")], []),
+    "E without 2^-126": ([], [(" + ceil(Fraction(self.unit, 1 << 126))", "")], [("2.0**-24 * reach + 2.0**-126", "2.0**-24 * reach")]),
+    "E without 2^-24": ([], [("_times(reach, Fraction(1, 1 << 24))", "0 * reach")], [("2.0**-24 * reach + 2.0**-126", "2.0**-126 + 0 * reach")]),
     "no relative part": ([], [], [("return Fraction(n, (1 << 24) - n)", "return Fraction(0)")]),
     "no absolute part": ([], [], [("2.0**-122 * (np.ceil(1.0 + alpha + beta) if scaled else 1.0)", "0.0"),
                                   ("LayerRounding(_gamma(5), 2.0**-122", "LayerRounding(_gamma(5), 0.0")]),
     "no terms in fixed": ([], [], [("(terms + 2.0 + dot(stored, np.ones(terms)))", "dot(stored, np.ones(terms))")]),
     "no weights in fixed": ([], [], [("(terms + 2.0 + dot(stored, np.ones(terms)))", "np.full(layer.size, terms + 2.0)")]),
-    "no sum of H": ([("(size.sum(axis=1, keepdims=True) if isinstance(layer, Dense) else", "(0.0 if isinstance(layer, Dense) else")],
-                    [("(size.sum(axis=1, keepdims=True) if isinstance(layer, Dense) else", "(0 if isinstance(layer, Dense) else")], []),
+    "no sum of H": ([], [("(size.sum(axis=1, keepdims=True) if isinstance(layer, Dense) else", "(0 if isinstance(layer, Dense) else")],
+                    [("size.sum(axis=1, keepdims=True) if isinstance(layer, Dense) else", "0.0 if isinstance(layer, Dense) else")]),
     "no flush of ReLU": ([], [], [("LayerRounding(Fraction(0), 2.0**-125", "LayerRounding(Fraction(0), 0.0")]),
     "no alpha": ([], [], [("np.ceil(1.0 + alpha + beta)", "np.ceil(1.0 + beta)")]),
     "no beta": ([], [], [("np.ceil(1.0 + alpha + beta)", "np.ceil(1.0 + alpha)")]),
@@ -266,7 +265,7 @@ def test_each_error_term_decides(rule: str, case: str, arithmetic: str) -> None:
 
 def test_the_input_of_the_intervals_is_the_one_that_is_run() -> None:
     p, values = _case("input")
-    for real, whole in (((), ()), ((("moved = self._input_error(_reach(lower, upper))", "moved = 0.0 * _reach(lower, upper)"),),
+    for real, whole in (((), ()), ((("moved = self.rounding.input_error(_reach(lower, upper))", "moved = 0.0 * _reach(lower, upper)"),),
                                    (("moved = self._input_error(np.maximum(abs(lower), abs(upper))) if self.rounding is not None else 0",
                                      "moved = 0"),))):
         made = {"f64": variant(relaxation, *real).Relaxation(p.network, Limits(), None, Rounding(p.network)),

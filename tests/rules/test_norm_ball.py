@@ -14,7 +14,6 @@ import float32_runs as runs
 import oracle
 import random_networks as made
 from certify.errors import CertifyError
-from certify.limits import Limits
 from certify.readers.ball import Ball
 from certify.readers.formula import Part, Row
 from certify.readers.network import Dense, Network, Relu
@@ -250,7 +249,7 @@ def test_each_term_decides(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     raise AssertionError("the variant was never wrong")
 
 
-def _ball_only(self: Relaxation, rows: Any, k: int, bounds: Any, lower: Any, upper: Any, added: Any = None, chosen: Any = None, *more: Any) -> Any:
+def _ball_only(self: Relaxation, coefficients: Any, constant: Any, owner: Any, k: int, bounds: Any, lower: Any, upper: Any, *more: Any) -> Any:
     """Bound by the ball alone, without the errors of the pass that would hide its own."""
-    assert self.ball is not None and k == 0 and Limits
-    return self.ball.lower_bounds(rows.coefficients, rows.constant, lower, upper)
+    assert self.ball is not None and k == 0
+    return self.ball.lower_bounds(coefficients, constant, lower, upper)

@@ -15,9 +15,9 @@ from certify.limits import Limits
 from certify.readers.formula import Part, Row
 from certify.readers.network import Dense, Network, Relu
 from certify.rules import bounds_tree
-from certify.rules.slopes import slope_sets
 from certify.rules.fixed_point import FixedPoint
 from certify.rules.relaxation import Relaxation
+from certify.rules.slopes import slope_sets
 from rules import bounding
 from rules.bounding import Problem
 from toolkit import refused
