@@ -104,7 +104,7 @@ def collect(problem: Problem, settings: Settings, effort: Effort, progress: Prog
             table.rows[row] = found
     _report(table, progress)
     missing = [row for row in range(near.rows) if row not in table.rows]
-    plain = replace(problem, limits=Limits(**{name: getattr(problem.limits, name) for name in _LIMITS}))
+    plain = replace(problem, given=dict(problem.given), limits=Limits(**{name: getattr(problem.limits, name) for name in _LIMITS}))
     results = run(_make, (plain, settings, effort, folder, question), _answer, missing, effort.workers)
     with contextlib.closing(results):
         try:
