@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from math import nextafter
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,10 @@ def collect(problem: Problem, settings: Settings, effort: Effort, progress: Prog
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as trouble:
             raise _unwritable(folder, trouble) from None
+        for part in folder.glob(".row-*.part"):  # what a killed run left; no file takes a minute to write
+            with contextlib.suppress(OSError):
+                if time() - part.stat().st_mtime > 60:
+                    part.unlink()
     question = _question(problem, settings, effort)
     table = Table({}, near.rows)
     own = _State(problem, near, settings, effort, folder, question)
