@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -75,7 +77,16 @@ def _no_interrupt() -> Iterator[None]:
 def _prepare(make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     global _state
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interrupt means
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _state = make(*arguments)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone, also where that was killed and could tell nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(work: Callable[[Any, Any], Any], job: Any) -> Any:
