@@ -81,23 +81,24 @@ def instance(files: dict[str, Path], seconds: float | None, workers: int) -> Fig
     from certify.verification import read_subject
     from certify_solvers.common.emit import certificate, checked
     from certify_solvers.common.prover import Effort, Problem, Unknown
-    from certify_solvers.crown import prover as crown
+    from certify_solvers.crown import decide
+    from certify_solvers.crown.prover import Crown
 
-    kind, prover, searches = registry.kind("region"), crown.Crown(), []
+    kind, prover, searches = registry.kind("region"), Crown(), []
 
     def counted(*arguments: Any) -> Any:
-        found = crown_search(*arguments)
+        found = search(*arguments)
         searches.extend([found] if found is not None else [])
         return found
 
-    crown_search = crown.search
+    search = decide.search
     limits = Limits()
     start, started = _cpu(), time.monotonic()
     data = {role: read_subject(path, limits) for role, path in files.items()}
     subjects = tuple(Subject(role, hashlib.sha256(content).hexdigest()) for role, content in data.items())
-    given = kind.given.decode(dict(prover.defaults("region")), "given")
+    given = kind.given.decode({"format": "vnnlib-1", "semantics": "real"}, "given")
     problem = Problem("region", {role: role for role in data}, subjects, data, given, {}, dict(prover.options("region")), limits)
-    with mock.patch.object(crown, "search", counted):
+    with mock.patch.object(decide, "search", counted):
         outcome = prover.prove(problem, Effort(seconds=seconds, workers=workers), lambda stage, facts: None)
     if isinstance(outcome, Unknown):
         return Figures("unknown", _cpu() - start, time.monotonic() - started, 0.0, 0, 0, 0, "")

@@ -8,7 +8,7 @@ Evidence that is close to the limits of binary64 is tried in integers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -27,11 +27,11 @@ from certify_solvers.crown import attack, neuron_split
 from certify_solvers.crown.alpha import Conjunct, tune
 from certify_solvers.crown.domain import Domain
 from certify_solvers.crown.emission import Arrays, join, leaf
-from certify_solvers.crown.input_split import Rows, evidence, search
+from certify_solvers.crown.input_split import Rows, search
 from certify_solvers.crown.kernel import Array
 
 _MOST_SPLIT = 20  # inputs that vary, for splits of the inputs to have a chance
-_NODE_BOXES = 100  # a node of the search on neurons, with its tuning, counts as so many boxes
+_NODE_BOXES = 10  # a node of the search on neurons, with its tuning, counts as so many boxes
 _CLOSE = 1e-6  # a margin nearer to 0 than this, relative to the constants, is tried in integers
 
 
@@ -119,6 +119,10 @@ def decide(unsafe: UnsafeSet, settings: Settings, effort: Effort, limits: Limits
                 return Violated(hit)
             if one.arrays is None:
                 break
+        if any("mix" in one.arrays for one in parts if one.arrays is not None):
+            for one in parts:  # where a leaf names its rows, all do; the root box of the others tells theirs
+                if one.arrays is not None and "row" not in one.arrays:
+                    _split_inputs(unsafe, one, replace(settings, boxes=0), effort, limits)
     if all(one.arrays is not None for one in parts):
         return _holds(unsafe, parts, settings, limits)
     worst = min(one.margin for one in parts if one.arrays is None)
@@ -186,7 +190,7 @@ def _split_inputs(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Eff
     closed = search(unsafe.network, rows, (one.domain.lower, one.domain.upper), effort, hit, settings.boxes)
     if closed is None:
         return hits[0] if hits else None
-    one.arrays = evidence([closed.root])
+    one.arrays = closed.arrays()
     return None
 
 

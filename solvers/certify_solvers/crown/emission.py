@@ -27,6 +27,8 @@ def join(parts: Sequence[tuple[Arrays, int]], inputs: int) -> Arrays:
     leaf_slope: list[np.ndarray[Any, Any]] = []
     node_slope: list[np.ndarray[Any, Any]] = []
     beta: list[np.ndarray[Any, Any]] = []
+    row: list[np.ndarray[Any, Any]] = []
+    mix: list[np.ndarray[Any, Any]] = []
     sets: dict[bytes, int] = {}
     listed: list[np.ndarray[Any, Any]] = []
     leaves = 0
@@ -36,6 +38,8 @@ def join(parts: Sequence[tuple[Arrays, int]], inputs: int) -> Arrays:
         trees.append(np.where(tree < 0, tree - leaves, tree))
         leaves += count
         split_at.append(arrays.get("split_at", np.zeros(0)))
+        row.append(arrays.get("row", np.zeros(count * conjuncts)))
+        mix.append(arrays.get("mix", np.zeros(0)))
         flags = arrays.get("recompute", np.arange(len(tree)) == 0)
         recompute.append(flags)
         numbers = [-1]  # the new number of each set of this part; the last entry is for -1
@@ -49,7 +53,7 @@ def join(parts: Sequence[tuple[Arrays, int]], inputs: int) -> Arrays:
         beta.append(arrays.get("beta", np.zeros(conjuncts * _neuron_splits(tree, inputs))))
     made: Arrays = {"tree": np.concatenate(trees).astype("<i4")}
     for name, pieces, dtype in (("split_at", split_at, "<f8"), ("recompute", recompute, "|u1"), ("leaf_slope", leaf_slope, "<i4"),
-                                ("node_slope", node_slope, "<i4"), ("beta", beta, "<f8")):
+                                ("node_slope", node_slope, "<i4"), ("beta", beta, "<f8"), ("row", row, "<i4"), ("mix", mix, "<f8")):
         made[name] = np.concatenate(pieces).astype(dtype)
     starts = np.cumsum([0, *(len(tree) for tree in trees)])[:-1]
     if set(np.flatnonzero(made["recompute"]).tolist()) == set(starts.tolist()):
@@ -57,6 +61,8 @@ def join(parts: Sequence[tuple[Arrays, int]], inputs: int) -> Arrays:
     for name, default in (("leaf_slope", -1), ("node_slope", -1), ("beta", 0.0)):
         if (made[name] == default).all():
             del made[name]
+    if not len(made["mix"]):  # the best row of each conjunct is as good as a named one
+        del made["row"], made["mix"]
     if not len(made["split_at"]):
         del made["split_at"]
     used = np.unique(np.concatenate([made.get("leaf_slope", np.zeros(0, int)), made.get("node_slope", np.zeros(0, int))])).astype(int)
