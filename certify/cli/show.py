@@ -18,11 +18,12 @@ from certify.container import load_bytes, read
 from certify.errors import CertifyError, UsageError, one_line
 from certify.limits import Limits
 from certify.readers.arrays import read_npy
-from certify.readers.formula import Parts, Row, parts
+from certify.readers.formula import Part, Parts, Row, parts
 from certify.readers.network import Dense, Scale
 from certify.readers.onnx_ops import read_network
 from certify.readers.table import read_table
 from certify.readers.vnnlib1 import read_vnnlib1
+from certify.readers.vnnlib2 import declared_format, read_vnnlib2
 from certify.verification import decode, read_subject
 
 _MOST = 12
@@ -84,6 +85,8 @@ def _certificate(certificate: Certificate, size: int) -> None:
             click.echo(f"subject   {role}: {name} (sha256 {digests[name]})")
     click.echo(f"given     {json.dumps(kind.given.encode(claim.given), sort_keys=True)}")
     click.echo(f"says      {json.dumps(kind.says.encode(claim.says), sort_keys=True)}")
+    if claim.kind == "accuracy":
+        _rows(certificate)
     click.echo(f"rests on  {', '.join(certificate.assumptions) or 'nothing outside the files'}")
     arrays = ", ".join(f"{key} {array.dtype.str}{list(array.shape)}" for key, array in evidence.arrays.items())
     click.echo(f"evidence  {evidence.kind} v{evidence.version}{': ' + arrays if arrays else ''}")
@@ -96,16 +99,36 @@ def _certificate(certificate: Certificate, size: int) -> None:
     click.echo(f"id        {certificate.id}\nsize      {size} bytes")
 
 
+def _rows(certificate: Certificate) -> None:
+    """Print how many rows of a data set are listed as what, and the first of them."""
+    listed = 0
+    for name, words in (("robust", "rows"), ("wrong", "rows, at their own points"), ("witness", "rows, each with a counterexample")):
+        rows = certificate.evidence.arrays.get(f"{name}_row", np.zeros(0, "<i4")).tolist()
+        listed += len(rows)
+        shown = ", ".join(map(str, rows[:_MOST]))
+        click.echo(f"{name:10s}{len(rows)} {words}{': ' if rows else ''}{shown}{', ...' if len(rows) > _MOST else ''}")
+    click.echo(f"open      {certificate.claim.says['of'] - listed} of {certificate.claim.says['of']} rows")
+
+
 def _tree(certificate: Certificate) -> None:
     arrays = certificate.evidence.arrays
     if "tree" not in arrays:
         raise UsageError("setting-value", "--tree: the evidence has no tree", fix="`certify show FILE` lists its arrays")
     thresholds = iter(arrays["split_at"].tolist() if "split_at" in arrays else [])
+    # The number of inputs is the model's, which is not at hand: splits on inputs are those with a threshold, and their items come first.
+    items = sorted(item for item in arrays["tree"].tolist() if item >= 0)
+    neurons = set(items[len(arrays.get("split_at", ())):])
+    roots = iter(arrays["robust_row"].tolist() if "robust_row" in arrays else [])
     pending: list[tuple[int, str]] = []
     for item in arrays["tree"].tolist():
-        depth, side = pending.pop() if pending else (0, "")
+        row = None if pending else next(roots, None)
+        depth, side = pending.pop() if pending else (0, "" if row is None else f"row {row}: ")
         if item < 0:
             click.echo(f"{'  ' * depth}{side}leaf {-1 - item}")
+            continue
+        if item in neurons:
+            click.echo(f"{'  ' * depth}{side}split neuron, item {item}, at 0")
+            pending += [(depth + 1, f"z_{item} <= 0: "), (depth + 1, f"z_{item} >= 0: ")]
             continue
         theta = next(thresholds, "?")
         click.echo(f"{'  ' * depth}{side}split input {item} at {theta}")
@@ -115,8 +138,8 @@ def _tree(certificate: Certificate) -> None:
 def _parts(found: Parts) -> None:
     """Print what is unsafe, in words that reveal a condition written the wrong way round."""
     for part in found.parts[:_MOST]:
-        sides = [f"{_float(a)} <= X_{i} <= {_float(b)}" for i, (a, b) in enumerate(zip(part.lower, part.upper, strict=True))]
-        click.echo(f"box       {', '.join(sides[:_MOST])}{', ...' if len(sides) > _MOST else ''}")
+        sides = [_side(part, index) for index in range(len(part.lower))[:_MOST]]
+        click.echo(f"box       {', '.join(sides)}{', ...' if len(part.lower) > _MOST else ''}")
         for conjunct in part.conjuncts[:_MOST]:
             rows = [_row(row) for row in conjunct]
             click.echo(f"          unsafe where {' and '.join(rows) or 'anything (no output is constrained)'}")
@@ -137,7 +160,13 @@ def _float(value: Fraction, sign: str = "") -> str:
 
 def _row(row: Row) -> str:
     terms = [f"{_float(c, '+')} {letter}_{i}" for letter, side in (("X", row.inputs), ("Y", row.outputs)) for i, c in side.items()]
-    return f"{' '.join(terms)} {_float(row.constant, '+')} <= 0"
+    return f"{' '.join(terms)} {_float(row.constant, '+')} {'<' if row.strict else '<='} 0"
+
+
+def _side(part: Part, index: int) -> str:
+    """Return the range of one input; an end that does not belong to the box is marked by <."""
+    below, above = ("<" if index in ends else "<=" for ends in (part.open_lower, part.open_upper))
+    return f"{_float(part.lower[index])} {below} X_{index} {above} {_float(part.upper[index])}"
 
 
 def _subject(path: Path, data: bytes, limits: Limits) -> None:
@@ -148,10 +177,11 @@ def _subject(path: Path, data: bytes, limits: Limits) -> None:
         return
     name = path.name.removesuffix(".gz")
     if name.endswith(".vnnlib"):
-        specification = read_vnnlib1(data, limits)
+        later = declared_format(data) == "vnnlib-2"
+        specification = read_vnnlib2(data, limits) if later else read_vnnlib1(data, limits)
         found = parts(specification, limits)
         sizes = f"{specification.inputs} inputs, {specification.outputs} outputs, {len(specification.assertions)} assertions"
-        click.echo(f"property  VNN-LIB 1.0, {sizes}")
+        click.echo(f"property  VNN-LIB {'2.0' if later else '1.0'}, {sizes}" + ("; X and Y are its input and output, flat" if later else ""))
         _parts(found)
         return
     if name.endswith(".csv"):
