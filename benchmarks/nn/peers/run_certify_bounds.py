@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our two CROWN passes in this project's environment: the prover's kernel and the checker's rigorous relaxation.
+"""Our CROWN passes, in this project's environment: the prover's kernel, the checker's rigorous relaxation, and that with a BLAS.
 
-`run_certify_bounds.py kernel|checker ANSWER MODEL PROPERTY MODEL PROPERTY ...`: the same answer as that of the `bounds` mode of auto_LiRPA.
+`run_certify_bounds.py kernel|checker|blas ANSWER MODEL PROPERTY MODEL PROPERTY ...`: the same answer as that of the `bounds` mode of
+auto_LiRPA. What is made once a network (as its BoundedModule is) is not timed.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,33 +20,35 @@ import numpy as np
 import certify
 from certify.claims import region
 from certify.limits import Limits
-from certify.rules.balls import above, below
-from certify.rules.relaxation import Relaxation, Rows
-from certify.rules.unsafe_set import UnsafeSet
+from certify.readers.formula import Part
+from certify.readers.network import Network
+from certify.rules.relaxation import Relaxation
 from certify_solvers.crown import kernel
 
 Pass = Callable[[], Any]
 
 
-def kernel_pass(unsafe: UnsafeSet, rows: Any, constant: Any, box: Any) -> Pass:
+def kernel_pass(network: Network, part: Part, relaxation: Relaxation) -> Pass:
     """Return one pass of the prover: all intermediate bounds, then the rows."""
-    owner = np.zeros(len(rows), np.int64)
+    listed = [row for conjunct in part.conjuncts for row in conjunct]
+    rows = np.array([[float(row.outputs.get(k, 0)) for k in range(network.outputs)] for row in listed])
+    constant, owner = np.array([float(row.constant) for row in listed]), np.zeros(len(listed), np.int64)
+    box = [end[None] for end in relaxation.start(part)]
 
     def bound() -> Any:
-        found = kernel.propagate(unsafe.network, *box)
-        return kernel.backward(unsafe.network, len(unsafe.network.layers), rows, constant, owner, found, *box)[0]
+        return kernel.backward(network, len(network.layers), rows, constant, owner, kernel.propagate(network, *box), *box)[0]
 
     return bound
 
 
-def checker_pass(unsafe: UnsafeSet, rows: Any, constant: Any, box: Any) -> Pass:
-    """Return one pass of the checker: the same with outward rounding, without BLAS."""
-    owner = np.zeros(len(rows), np.int64)
+def checker_pass(network: Network, part: Part, relaxation: Relaxation) -> Pass:
+    """Return one pass of the checker: the same with outward rounding."""
+    specified = [relaxation.specify(((row, Fraction(1)),)) for conjunct in part.conjuncts for row in conjunct]
+    owner = np.zeros(len(specified), np.int64)
+    box = [end[None] for end in relaxation.start(part)]
 
     def bound() -> Any:
-        relaxation = Relaxation(unsafe.network, Limits())
-        found = relaxation.propagate(*box, None)
-        return relaxation.lower_bounds(Rows(rows, constant, owner), len(unsafe.network.layers), found, *box)
+        return relaxation.bound(specified, owner, relaxation.propagate(*box, None), *box)
 
     return bound
 
@@ -56,11 +60,8 @@ def main() -> None:
     for model, text in zip(files[::2], files[1::2], strict=True):
         unsafe = region.problem({"semantics": "real", "format": "vnnlib-1"},
                                 {"model": Path(model).read_bytes(), "property": Path(text).read_bytes()}, Limits())
-        part = unsafe.parts[0]
-        listed = [row for conjunct in part.conjuncts for row in conjunct]
-        rows = np.array([[float(row.outputs.get(k, 0)) for k in range(unsafe.network.outputs)] for row in listed])
-        box = np.array([[below(value) for value in part.lower]]), np.array([[above(value) for value in part.upper]])
-        one = (kernel_pass if which == "kernel" else checker_pass)(unsafe, rows, np.array([float(row.constant) for row in listed]), box)
+        relaxation = Relaxation(unsafe.network, Limits(blas=which == "blas"))
+        one = (kernel_pass if which == "kernel" else checker_pass)(unsafe.network, unsafe.parts[0], relaxation)
         seconds = []
         for _ in range(4):
             started = time.process_time()
