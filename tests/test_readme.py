@@ -15,9 +15,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
-# What differs between machines and versions of others: bytes of a counterexample, versions of a runtime.
+# What differs between machines and versions of others: bytes of a counterexample, versions of a runtime, leaves of a search.
 _VARYING = ((re.compile(r"onnxruntime [0-9.]+"), "onnxruntime"), (re.compile(r"\(\d+ bytes\)"), "(bytes)"),
-            (re.compile(r"outputs \[.*\]"), "outputs"), (re.compile(r"class \d has [-0-9.e]+"), "class"), (re.compile(r"id [0-9a-f]{64}"), "id"))
+            (re.compile(r"outputs \[.*\]"), "outputs"), (re.compile(r"class \d has [-0-9.e]+"), "class"), (re.compile(r"id [0-9a-f]{64}"), "id"),
+            (re.compile(r"leaves \d+ · (wrong \d+ · open \d+) · smallest margin [-0-9.e]+"), r"leaves · \1"))
 
 
 @pytest.fixture(scope="module")

@@ -116,7 +116,7 @@ def sentence(claim: Claim) -> str:
     """Return the claim in words: both counts, and the ball."""
     given, says, name = claim.given, claim.says, claim.roles["model"]
     who, end = (name, "") if given["semantics"] == "real" else (f"every float32 execution of {name}", EXCLUDED)
-    ball = words(given, "it")
+    ball = words(given, "the row")
     return (f"Of the {says['of']} rows of {claim.roles['points']}, at least {says['robust_at_least']} get their label in "
             f"{claim.roles['labels']} from {who} for every input {ball}, and at least {says['not_robust_at_least']} do not{end}.")
 
