@@ -2,8 +2,10 @@
 """Claims at their edges: clip on both sides, channels, labels from CSV, vacuity of parts, refutations in their own part."""
 
 import numpy as np
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from certify.errors import CertifyError
 from certify.limits import Limits
 from toolkit import Specimen, model, npy, refused
 
@@ -193,3 +195,58 @@ def test_deep_networks_are_charged_for_every_step():
     layers = tuple(layer for _ in range(600) for layer in (Scale(1, np.array([-(2.0**-20)])), Relu(1)))
     limits = Limits(work=1 << 30)
     refused("limit-reached", bounds_tree.check, Relaxation(Network((1, 1), 1, layers), limits), parts, leaf, limits)
+
+
+def _ramp(**fields):
+    from kinds.region_vectors import specimen
+
+    return specimen("(assert (>= Y_0 2))", **fields)
+
+
+def test_sentences_name_the_semantics_and_the_norm():
+    from kinds import robust_vectors
+
+    executions = _ramp(assumptions=[])
+    executions.given["semantics"] = "exec32"
+    said = executions.verify()
+    assert said.assumptions == () and said.facts[:2] == ("semantics exec32", "arithmetic f64-gamma")
+    assert "makes any float32 execution of ramp.onnx reach its unsafe set (inputs rounded to float32" in said.sentence and "TF32" in said.sentence
+    near = robust_vectors.specimen(2, assumptions=[], items={"arithmetic": "exact-int", "fraction_bits": 60})
+    near.given.update(semantics="exec32", norm="l2")
+    said = near.verify()
+    assert said.sentence.startswith("Every float32 execution of ramp.onnx keeps its answer 1 for every input within 1 (l2, in scaled units)")
+    assert said.assumptions == () and "arithmetic exact-int" in said.facts
+    near.given.update(semantics="real", norm="l1")
+    near.assumptions = ["real-arithmetic"]
+    said = near.verify()
+    assert said.sentence.startswith("ramp.onnx keeps its answer 1 for every input within 1 (l1, ") and "float32" not in said.sentence
+    assert said.assumptions == ("real-arithmetic",)
+
+
+@pytest.mark.xfail(reason="sizes of boxes and rows are not limited before they become doubles", raises=OverflowError, strict=False)
+@pytest.mark.parametrize("semantics", ["real", "exec32"])
+def test_numbers_beyond_binary64_in_exact_int_end_in_a_code(semantics):
+    from kinds.region_vectors import specimen
+
+    far = "(assert (and (>= X_0 1e400) (<= X_0 1e401) (>= X_1 0) (<= X_1 1)))\n"
+    near = "(assert (and (>= X_0 0) (<= X_0 1) (>= X_1 0) (<= X_1 1)))\n"
+    for unsafe, box, weight in (("(<= Y_0 0)", far, 0), ("(<= Y_0 (* 2 X_0))", far, 0), ("(<= Y_0 0)", far, 1), ("(<= Y_0 -1e400)", near, 1),
+                                ("(>= Y_0 -1e400)", near, 1)):
+        made = specimen(f"(assert {unsafe})", box, (([[weight, 0]], [1]),), items={"arithmetic": "exact-int", "fraction_bits": 60})
+        made.given["semantics"] = semantics
+        made.assumptions = ["real-arithmetic"] if semantics == "real" else []
+        try:
+            made.verify()
+        except CertifyError as trouble:
+            assert trouble.code in ("number-too-large", "exec32-overflow", "leaf-uncovered"), trouble
+
+
+@pytest.mark.xfail(reason="an input without a float32 near it has no execution: nothing is claimed about it", strict=False)
+@pytest.mark.parametrize("items", [{"arithmetic": "f64-gamma"}, {"arithmetic": "exact-int", "fraction_bits": 200}])
+def test_inputs_beyond_float32_have_no_execution_to_speak_of(items):
+    from kinds.region_vectors import specimen
+
+    box = "(assert (and (>= X_0 1e39) (<= X_0 1e39) (>= X_1 0) (<= X_1 0)))\n"
+    made = specimen("(assert (<= Y_0 0))", box, (([[0, 0]], [1e30]),), items=items, assumptions=[])
+    made.given["semantics"] = "exec32"
+    refused("exec32-overflow", made.verify)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import float32_runs as runs
+import random_networks as made
 from certify.errors import CertifyError
 from certify.limits import Limits
 from certify.readers.formula import Part, Row
@@ -51,6 +52,13 @@ def _run(seeds: range) -> Counter[str]:
 def test_no_execution_leaves_its_bounds() -> None:
     counts = _run(range(300))
     assert counts["f64"] > 200 and counts["int"] > 200 and counts["runs"] > 5000 and counts["exec32-overflow"] > 5
+
+
+def test_no_execution_leaves_its_bounds_when_denormals_are_flushed_in_the_checker() -> None:
+    with made.flushed_denormals() as possible:
+        if not possible:
+            pytest.skip("setting the FPU's flush modes is implemented for x86-64 only")
+        assert _run(range(300, 360))["runs"] > 1000
 
 
 @pytest.mark.slow

@@ -82,6 +82,13 @@ def test_no_value_at_a_point_of_ball_and_box_leaves_its_bounds() -> None:
     assert counts["f64"] > 300 and counts["int"] > 300 and counts["points"] > 5000
 
 
+def test_no_value_leaves_its_bounds_when_denormals_are_flushed() -> None:
+    with made.flushed_denormals() as possible:
+        if not possible:
+            pytest.skip("setting the FPU's flush modes is implemented for x86-64 only")
+        assert _run(range(200, 240))["points"] > 500
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_no_value_at_a_point_of_ball_and_box_leaves_its_bounds_in_long_runs(block: int) -> None:
