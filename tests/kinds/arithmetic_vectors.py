@@ -46,6 +46,45 @@ def shared(b: Bases) -> Iterator[Vector]:
     yield from _integers(b)
     yield from _slopes(b)
     yield from _executions(b)
+    yield from _neurons(b)
+
+
+def _neurons(b: Bases) -> Iterator[Vector]:
+    inputs, count = 2, neurons(b.split)
+
+    def tree(*items: int, **arrays: Any) -> Change:
+        return put(tree=("<i4", list(items)), **arrays)
+
+    bare = {"split_at": None, "recompute": None}
+    first = inputs  # x_0, the input of the first ReLU: its signs are the two boxes of `split`
+    yield vector("neuron-split", "verified", "", b.leaf, "none: a split on the sign of a neuron", tree(first, -1, -2))
+    # Where x_0 >= 0, relu(x_0 - 1/4) is bounded below by x_0 - 1/4; where x_0 <= 0, by 0, which is the default.
+    signs = tree(first, -1, -2, split_at=None, slope=np.array([[0, 255, *([0] * (count - 2))]], "|u1"), leaf_slope=("<i4", [0, -1]))
+    for name, change in (("", say()), ("-exact-int", bits(60)), ("-exec32", EXEC)):
+        yield vector(f"neuron-split-and-slopes{name}", "verified", "", b.split, "none: each sign has its own slopes", both(change, signs))
+    yield vector("neuron-split-sides-swapped", "rejected", "leaf-uncovered", b.split, "the first child of a neuron is z <= 0",
+                 both(signs, put(leaf_slope=("<i4", [-1, 0]))))
+    yield vector("neuron-split-default-slopes", "rejected", "leaf-uncovered", b.split, "a split on a neuron is read as one on an input",
+                 both(signs, put(slope=None, leaf_slope=None)), effect="none: true, but the default slopes don't show it")
+    yield vector("neuron-split-twice", "verified", "", b.leaf, "none: the inner split has an empty side", tree(first, first, -1, -2, -3))
+    yield vector("neuron-split-beta", "verified", "", b.leaf, "none: multipliers of a split", tree(first, -1, -2, beta=("<f8", [0.0, 0.25])))
+    yield vector("neuron-split-beta-weak", "rejected", "leaf-uncovered", b.leaf, "multipliers are not read",
+                 tree(first, -1, -2, beta=("<f8", [64.0, 64.0])), effect="none: true, but these multipliers don't show it")
+    yield vector("last-neuron", "verified", "", b.leaf, "none: the last item", tree(first + count - 1, -1, -2))
+    yield vector("item-behind-the-last-neuron", "rejected", "branch-invalid", b.leaf, "items are not bounded by the subject",
+                 tree(first + count, -1, -2))
+    yield vector("neuron-split-with-threshold", "rejected", "unused-evidence", b.leaf, "a split on a neuron takes a threshold",
+                 tree(first, -1, -2, split_at=("<f8", [0.0])))
+    yield vector("neuron-split-one-side", "rejected", "tree-malformed", b.leaf, "the other sign is taken to be impossible", tree(first, -1),
+                 effect="half of the inputs are never looked at")
+    yield vector("neuron-split-weak", "rejected", "leaf-uncovered", b.split, "a split counts without bounds on its sides",
+                 tree(first + 2, -1, -2, **bare))
+    for name, code, values in (("negative", "evidence-range", [0.0, -0.25]), ("all-zero", "unused-evidence", [0.0, 0.0]),
+                               ("short", "array-shape", [0.25]),
+                               ("long", "unused-evidence", [0.0, 0.25, 0.25]), ("nan", "array-nonfinite", [0.0, float("nan")]),
+                               ("infinite", "array-nonfinite", [0.0, float("inf")]), ("huge", "number-too-large", [1e300, 1e300])):
+        yield vector(f"beta-{name}", "rejected", code, b.leaf, "multipliers of splits are not looked at", tree(first, -1, -2, beta=("<f8", values)))
+    yield vector("beta-without-neuron-splits", "rejected", "unused-evidence", b.leaf, "an array that nothing refers to", put(beta=("<f8", [0.25])))
 
 
 def _integers(b: Bases) -> Iterator[Vector]:

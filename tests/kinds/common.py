@@ -298,6 +298,46 @@ def tune(specimen: Specimen, rng: np.random.Generator) -> str:
     return "sets of slopes"
 
 
+def split_neuron(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Replace a leaf, or a split of an input above two leaves, by a split on a neuron, with multipliers or without."""
+    tree = specimen.arrays.get("tree", np.zeros(0, "<i4")).tolist()
+    places = [i for i, item in enumerate(tree) if item < 0]
+    if not places:
+        return "nothing"
+    at, flags = int(rng.choice(places)), specimen.arrays.get("recompute")
+    inner = at > 0 and tree[at - 1] >= 0 and at + 1 < len(tree) and tree[at + 1] < 0 and rng.random() < 0.6
+    tree[at - 1 if inner else at : at if inner else at + 1] = [2 + int(rng.integers(neurons(specimen)))] if inner else [
+        2 + int(rng.integers(neurons(specimen))), -1, -1]
+    leaves = 0
+    for i, item in enumerate(tree):
+        if item < 0:
+            tree[i] = -1 - leaves
+            leaves += 1
+    specimen.arrays["tree"] = np.array(tree, "<i4")
+    if inner:
+        splits = sum(0 <= item < 2 for item in tree[: at - 1])
+        specimen.arrays["split_at"] = np.delete(specimen.arrays.get("split_at", np.zeros(0)), slice(splits, splits + 1))
+        if not len(specimen.arrays["split_at"]):
+            del specimen.arrays["split_at"]
+    elif flags is not None and len(flags) == len(tree) - 2:
+        specimen.arrays["recompute"] = np.insert(flags, at + 1, rng.integers(0, 2, 2).astype("|u1"))
+    if rng.random() < 0.5:
+        specimen.arrays["beta"] = np.array(rng.integers(0, 4, _on_paths(tree)) / 4)
+    return "a split on a neuron"
+
+
+def _on_paths(tree: Sequence[int]) -> int:
+    """Return the number of splits on neurons on the ways to all leaves; trees stand one behind the other."""
+    total, stack = 0, [0]
+    for item in tree:
+        depth = stack.pop() if stack else 0
+        if item < 0:
+            total += depth
+        else:
+            stack += [depth + (item >= 2)] * 2
+    return total
+
+
 def swap_semantics(specimen: Specimen, rng: np.random.Generator) -> str:
     """Claim the other semantics, mostly with the assumptions that go with it."""
     other = "exec32" if specimen.given["semantics"] == "real" else "real"
@@ -314,7 +354,8 @@ def no_assumptions(specimen: Specimen, rng: np.random.Generator) -> str:
 
 
 EVIDENCE: tuple[Mutator, ...] = (drop_entry, repeat_entry, swap_entries, change_entry, change_entry, prune_subtree, trivial_tree, drop_array, inherit,
-                                 move_point, move_point, resize_point, deny, other_arithmetic, other_bits, tune, swap_semantics, no_assumptions)
+                                 move_point, move_point, resize_point, deny, other_arithmetic, other_bits, tune, split_neuron, split_neuron,
+                                 swap_semantics, no_assumptions)
 
 
 def _some(specimen: Specimen, rng: np.random.Generator) -> str:
