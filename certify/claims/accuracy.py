@@ -103,7 +103,7 @@ def _violated(near: Neighbourhoods, wrong: list[int], witnessed: list[int], evid
     given = [(row, None) for row in wrong] + [(row, points[k]) for k, row in enumerate(witnessed) if points is not None]
     for row, point in given:
         part = near.part(row, near.label(row))
-        limits.spend(5000 * near.network.inputs, "reading a point")
+        limits.spend(200_000 + 5000 * near.network.inputs, "reading a point")
         x = near.network_input(near.centre(row) if point is None else tuple(map(Fraction, point.tolist())))
         if not part.holds_input(x):
             raise Rejected("outside-domain", f"the point for row {row} is not near it", where="evidence array witness")
