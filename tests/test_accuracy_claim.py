@@ -16,8 +16,8 @@ from toolkit import Specimen, npy
 
 def test_sentences_say_counts_ball_files_and_preprocessing() -> None:
     assert specimen().verify().sentence == (
-        "Of the 7 rows of points.npy, at least 2 get their label in labels.npy from ramp.onnx for every input within 1 (linf, in scaled units) of the "
-        "row; the network gets it times 1/16, and at least 2 do not.")
+        "Of the 7 rows of points.npy, at least 2 get their label in labels.npy from ramp.onnx for every input within 1 (linf, in scaled units) of "
+        "the row; the network gets it times 1/16, and at least 2 do not.")
     made = specimen()
     made.given |= {"clip": ["-1", "3/2"], "subtract": ["0", "0"]}
     assert "times 1/16, clipped to [-1, 3/2], minus [0, 0], and at least 2 do not." in made.verify().sentence
