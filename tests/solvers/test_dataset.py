@@ -244,6 +244,16 @@ def test_files_in_the_folder_are_not_believed(kind: str, tmp_path: Path) -> None
         assert (tmp_path / name).read_bytes() == good[name]  # the row was done again, and kept
 
 
+def test_things_in_the_folder_that_are_no_files(tmp_path: Path) -> None:
+    question = problem(data_set(106))
+    os.mkfifo(tmp_path / "row-000001.cert")  # reading it would wait for ever
+    os.mkfifo(tmp_path / "row-000002.open")
+    (tmp_path / "row-000003.cert").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "row-000004.cert").symlink_to("/dev/zero")
+    assert final(question, Effort(resume=tmp_path)) == final(question)
+    assert all((tmp_path / f"row-00000{row}.cert").is_file() for row in (1, 2, 3, 4))
+
+
 def test_certificates_of_other_settings_are_true_but_not_what_was_asked(tmp_path: Path) -> None:
     question = problem(data_set(106))
     first = final(question, Effort(resume=tmp_path))

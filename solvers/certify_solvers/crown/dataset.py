@@ -269,12 +269,13 @@ def _kept(state: _State, row: int) -> Row | None:
     """Return what the folder knows of a row, if it is about this question and the checker accepts it."""
     if state.folder is None:
         return None
+    note, path = state.folder / f"row-{row:06d}.open", state.folder / f"row-{row:06d}.cert"
     try:
-        data = (state.folder / f"row-{row:06d}.cert").read_bytes()
-    except OSError:
-        with contextlib.suppress(OSError):
-            if (state.folder / f"row-{row:06d}.open").read_bytes() == state.question.encode():
-                return Row("open", {}, {})
+        if not path.is_file():
+            same = note.is_file() and container.load_bytes(note, state.problem.limits) == state.question.encode()
+            return Row("open", {}, {}) if same else None
+        data = container.load_bytes(path, state.problem.limits)
+    except CertifyError:
         return None
     state.near.limits = state.problem.limits.fresh()
     try:
