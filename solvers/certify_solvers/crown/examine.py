@@ -4,8 +4,9 @@
 Everything here is a pure function of its arguments, so it may run in any process.
 
 The choice looks ahead at both halves of each input. The plane behind a bound of a neuron holds on the halves too, where it gives a tighter bound
-for a few operations; one backward pass of the rows then says how much of the deficit a split removes. A half is never taken
-to be worse than its box: the line below a ReLU can change for the worse, and splits that seem to gain nothing would stall the search.
+for a few operations; one backward pass of the rows then says how much of the deficit a split removes. The best inputs are tried again with
+bounds computed on the halves. A half is never taken to be worse than its box: the line below a ReLU can change for the worse, and splits
+that seem to gain nothing would stall the search.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from itertools import pairwise
 import numpy as np
 
 from certify.readers.network import Network
-from certify_solvers.crown.kernel import Array, Bounds, Index, backward, propagate
+from certify_solvers.crown.kernel import Array, Bounds, Index, backward, forward, gradient, propagate
 from certify_solvers.crown.mix import combine
 
 _MARGIN = 1e-9
 _TRIED = 8  # inputs that the look-ahead tries, by effect on the open rows times width
+_EXACT = 2  # of these inputs that the look-ahead tries again, with bounds of their own on the halves
+_DESCENTS, _STEPS = 16, tuple(0.1 * 0.8**k for k in range(20))  # points of a batch that are moved, and how far, as shares of the root box
 _HOPE = 0.2  # a combination is bounded for itself where its planes leave less than this share of the deficit
 
 
@@ -44,7 +47,7 @@ class Rows:
 class Examined:
     """What a batch gave: on each box the `weights` of the rows that bound each conjunct best.
 
-    Of those that stay open, `failed`: points worth trying, the input to split (-1: none can be), bounds of the inputs of all ReLUs.
+    Of those that stay open, `failed`: points of the root box worth trying, the input to split (-1: none can be), bounds of the inputs of all ReLUs.
     """
 
     weights: Array
@@ -60,7 +63,8 @@ class Examiner:
 
     network: Network
     rows: Rows
-    width: Array  # of the root
+    lower: Array  # of the root
+    upper: Array
 
     def __call__(self, lower: Array, upper: Array, known: Array | None) -> Examined:
         """Return what a batch of boxes gave; `known` bounds hold on larger boxes, of shape (boxes, 2, inputs of all ReLUs)."""
@@ -73,10 +77,25 @@ class Examiner:
             worst, weights = self._closed(bounds, lower, upper, margins, planes)
             failed = np.flatnonzero(~(worst > 0))
             points = np.concatenate([np.where(planes[failed] > 0, lower[failed, None], upper[failed, None]),
-                                     (lower[failed, None] + upper[failed, None]) / 2], axis=1)
+                                     (lower[failed, None] + upper[failed, None]) / 2], axis=1).reshape(-1, self.network.inputs)
+            points = np.concatenate([points, self._descend(points)])
             items = self._items(bounds, failed, margins[failed], planes[failed]) if failed.size else failed
         found = [np.concatenate([side[k][failed] for k in at], axis=1) if at else np.zeros((failed.size, 0)) for side in (bounds.lower, bounds.upper)]
-        return Examined(weights, failed, points.reshape(-1, self.network.inputs), items, np.stack(found, axis=1))
+        return Examined(weights, failed, points, items, np.stack(found, axis=1))
+
+    def _descend(self, points: Array) -> Array:
+        """Return the most promising points after some steps in the root box that make the largest row of the nearest conjunct smaller."""
+        rows = self.rows
+        for step in (0.0, *_STEPS):
+            values = forward(self.network, points)
+            found = points @ rows.inputs.T + values[-1] @ rows.outputs.T + rows.constant
+            worst = np.stack([found[:, own].argmax(axis=1) + own.start for own in rows.conjuncts], axis=1)
+            least = np.take_along_axis(found, worst, axis=1)
+            some = np.argsort(least.min(axis=1), kind="stable")[:_DESCENTS]
+            row = worst[some, least[some].argmin(axis=1)]
+            slope = rows.inputs[row] + gradient(self.network, [value[some] for value in values], rows.outputs[row])
+            points = np.clip(points[some] - step * (self.upper - self.lower) * np.sign(slope), self.lower, self.upper)
+        return points
 
     def _margins(self, bounds: Bounds, lower: Array, upper: Array) -> tuple[Array, Array]:
         """Return (margins, input coefficients) of every row on each box, of shape (boxes, rows, ...)."""
@@ -125,26 +144,37 @@ class Examiner:
         width, middle = upper - lower, (lower + upper) / 2
         score = (np.abs(planes) * (margins <= 0)[:, :, None]).sum(axis=1) * width
         # Where no row has a coefficient, nothing but the width tells inputs apart.
-        score = score + (0.01 * score.max(axis=1, keepdims=True) + 1e-12) * width / np.maximum(self.width, 1e-300)
+        score = score + (0.01 * score.max(axis=1, keepdims=True) + 1e-12) * width / np.maximum(self.upper - self.lower, 1e-300)
         possible = (lower < middle) & (middle < upper)
-        tried = np.argsort(np.where(possible, -score, np.inf), axis=1, kind="stable")[:, : min(_TRIED, np.count_nonzero(self.width))]
+        tried = np.argsort(np.where(possible, -score, np.inf), axis=1, kind="stable")[:, : min(_TRIED, np.count_nonzero(self.upper > self.lower))]
         if not tried.size:
             return np.full(boxes.size, -1)
-        possible = np.take_along_axis(possible, tried, axis=1)
-        deficits = np.where(possible, np.nan_to_num(self._ahead(bounds, boxes, margins, planes, tried), nan=np.inf), np.inf)
-        chosen = np.where(np.isinf(deficits).all(axis=1), 0, deficits.argmin(axis=1))
-        every = np.arange(boxes.size)
-        return np.where(possible[every, chosen], tried[every, chosen], -1)
+        for exact in (False, True):
+            deficits = self._ahead(bounds, boxes, margins, planes, tried, exact)
+            deficits = np.where(np.take_along_axis(possible, tried, axis=1), np.nan_to_num(deficits, nan=np.inf), np.inf)
+            tried = np.take_along_axis(tried, np.argsort(deficits, axis=1, kind="stable")[:, :_EXACT], axis=1)
+            if tried.shape[1] == 1:
+                break
+        item = tried[:, 0]
+        return np.where(possible[np.arange(boxes.size), item], item, -1)
 
-    def _ahead(self, bounds: Bounds, boxes: Index, margins: Array, planes: Array, tried: Index) -> Array:
-        """Return, for each open box and tried input, the sum of the deficits of all conjuncts on both halves."""
+    def _ahead(self, bounds: Bounds, boxes: Index, margins: Array, planes: Array, tried: Index, exact: bool) -> Array:
+        """Return, for each open box and tried input, the sum of the deficits of all conjuncts on both halves.
+
+        `exact` is whether the halves get bounds of their own.
+        """
         count, tries = tried.shape
         lower, upper = bounds.lower[0][boxes], bounds.upper[0][boxes]
         half = np.take_along_axis(upper - lower, tried, axis=1) / 2
         low, high = np.repeat(lower, 2 * tries, axis=0), np.repeat(upper, 2 * tries, axis=0)  # by box, input, half (the upper one first)
         first, item = np.arange(0, 2 * count * tries, 2), tried.ravel()
         low[first, item] = high[first + 1, item] = (low[first, item] + high[first, item]) / 2
-        halves = self._halves(bounds, boxes, tried, half, low, high)
+        if exact:
+            known = {k: (np.repeat(bounds.lower[k][boxes], 2 * tries, axis=0), np.repeat(bounds.upper[k][boxes], 2 * tries, axis=0))
+                     for k in self.network.activations}
+            halves = propagate(self.network, low, high, known)
+        else:
+            halves = self._halves(bounds, boxes, tried, half, low, high)
         found, slopes = self._margins(halves, low, high)
         change = np.take_along_axis(planes, tried[:, None], axis=2).transpose(0, 2, 1) * half[:, :, None]
         least = margins[:, None, None] + np.stack([np.maximum(change, 0), np.maximum(-change, 0)], axis=2)  # by the planes of the box itself

@@ -91,7 +91,7 @@ def search(network: Network, rows: Rows, box: tuple[Array, Array], effort: Effor
     `hit` gets points worth trying, and says whether one of them is a counterexample.
     """
     root = Box(*box)
-    examine = Examiner(network, rows, box[1] - box[0])
+    examine = Examiner(network, rows, *box)
     size = max(1, min(_CHUNK, _CHUNK_BYTES // (256 * (1 + sum(network.layers[k].size for k in network.activations)))))
     open_, bounded = [root], 0
     with Pool(examine, effort.workers) as pool:
