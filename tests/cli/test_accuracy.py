@@ -209,4 +209,5 @@ def test_time_limits_and_questions_that_make_no_sense(folder: Path) -> None:
     refused(folder, 2, "outside-domain", "prove", "accuracy", *FILES, "--set", "radius=1", "--set", "clip=[0,1]")
     refused(folder, 2, "claim-mismatch", "prove", "accuracy", "digits.onnx", "images.npy", "images.npy", "--set", "radius=1")
     refused(folder, 2, "claim-mismatch", "prove", "accuracy", "digits.onnx", "labels.npy", "images.npy", "--set", "radius=1")
+    refused(folder, 2, "setting-value", "prove", "robust", "digits.onnx", "images.npy", "--set", "row=0", "--set", "radius=1", "--resume", "rows")
     assert json.loads(run(folder, *QUESTION, "--dry-run").stdout)["given"]["radius"] == "1"

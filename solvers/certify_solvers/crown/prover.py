@@ -96,6 +96,8 @@ class Crown:
     def prove(self, problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         """Return the outcome of one problem."""
         settings = _settings(problem.options)
+        if effort.resume is not None and problem.kind != "accuracy":
+            raise UsageError("setting-value", f"--resume: {problem.kind} asks one question, and has no rows to keep", fix="leave it out")
         progress("reading", {})
         if problem.kind == "accuracy":
             return _accuracy(problem, settings, effort, progress)
