@@ -135,6 +135,19 @@ def test_workers_and_the_folder_change_no_byte(tmp_path: Path) -> None:
     assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in names)
 
 
+@pytest.mark.parametrize(("rows", "wanted"), [(10, 1), (1, 3)])
+def test_rows_that_share_processes_take_one_each(rows: int, wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def run(make: Any, arguments: Any, work: Any, jobs: Any, workers: int) -> Any:
+        seen.append((arguments[2].workers, workers))
+        return (pair for pair in ())
+    monkeypatch.setattr(dataset, "run", run)
+    made = data_set(106)
+    prove(problem(DataSet(made.layers, made.points[:rows], made.labels[:rows])), Effort(workers=3))
+    assert seen == [(wanted, 3)]
+
+
 def _counting(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list to which every row that is worked on is added."""
     rows: list[int] = []

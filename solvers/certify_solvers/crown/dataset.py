@@ -109,7 +109,8 @@ def collect(problem: Problem, settings: Settings, effort: Effort, progress: Prog
     _report(table, progress)
     missing = [row for row in range(near.rows) if row not in table.rows]
     plain = replace(problem, given=dict(problem.given), limits=Limits(**{name: getattr(problem.limits, name) for name in _LIMITS}))
-    results = run(_make, (plain, settings, effort, folder, question), _answer, missing, effort.workers)
+    own_effort = replace(effort, workers=1) if len(missing) > 1 else effort  # rows share the processes; a row alone may use them all
+    results = run(_make, (plain, settings, own_effort, folder, question), _answer, missing, effort.workers)
     with contextlib.closing(results):
         try:
             for number, found in results:
