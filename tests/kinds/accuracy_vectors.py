@@ -60,6 +60,12 @@ def slopes(last: list[int]) -> Callable[[Specimen], None]:
     return put(slope=("|u1", [last]), leaf_slope=("<i4", [-1, -1, 0]))
 
 
+def neuron(beta: list[float] | None, item: int = 3) -> Callable[[Specimen], None]:
+    """Return a change that closes row 2 by a split on the sign of x_0 - 1/4 (item 3), with multipliers of its two leaves."""
+    tree = put(tree=("<i4", [0, -1, -2, item, -3, -4]), recompute=("|u1", [1] * 6))
+    return tree if beta is None else both(tree, put(beta=("<f8", beta)))
+
+
 def both(*changes: Callable[[Specimen], None]) -> Callable[[Specimen], None]:
     """Return all changes, one behind the other."""
     def change(made: Specimen) -> None:
@@ -110,6 +116,7 @@ def _verified() -> Iterator[Vector]:
     yield vector("exec32-in-integers", "verified", "", robust_only(assumptions=[]), "none: both",
                  both(ask(semantics="exec32"), say(items={"arithmetic": "exact-int", "fraction_bits": 64})))
     yield vector("slope-sets", "verified", "", whole, "none: a row with its own lower slopes", slopes([0, 255, 0]))
+    yield vector("split-on-a-neuron", "verified", "", whole, "none: the second half needs a multiplier of its split", neuron([0.0, 1.0]))
     yield vector("rows-named", "verified", "", whole, "none: the one row of each conjunct, by its number", put(row=("<i4", [0, 0, 0])))
     yield vector("three-classes", "verified", "", whole, "none: two conjuncts a row", file("model", "ramp.onnx", model(classifier(LEVEL, 0.25))))
     yield vector("tables", "verified", "", whole, "none: points and labels as tables of decimals",
@@ -180,6 +187,15 @@ def _trees() -> Iterator[Vector]:
     yield vector("slopes-for-other-neurons", "rejected", "array-shape", whole, "missing slopes are 0", slopes([0, 255]))
     yield vector("slope-set-beyond-the-list", "rejected", "evidence-range", whole, "indices wrap around",
                  put(slope=("|u1", [[0, 255, 0]]), leaf_slope=("<i4", [-1, 0, 1])))
+    yield vector("multipliers-missing", "rejected", "leaf-uncovered", whole, "the sign of the neuron is used as if it bounded the inputs",
+                 neuron(None))
+    yield vector("multipliers-exchanged", "rejected", "leaf-uncovered", whole, "multipliers are not tied to leaves", neuron([1.0, 0.0]))
+    yield vector("multiplier-negative", "rejected", "evidence-range", whole, "multipliers of any sign", neuron([-1.0, 1.0]))
+    yield vector("multipliers-too-few", "rejected", "array-shape", whole, "missing multipliers are 0", neuron([1.0]))
+    yield vector("multipliers-too-many", "rejected", "unused-evidence", whole, "left-over multipliers are ignored", neuron([0.0, 1.0, 1.0]))
+    yield vector("neuron-beyond-the-network", "rejected", "branch-invalid", whole, "items are not bounded by the subject", neuron([0.0, 1.0], 5))
+    yield vector("multipliers-without-robust-rows", "rejected", "unused-evidence", wrong_only(), "arrays that nothing needs",
+                 put(beta=("<f8", [1.0])))
     yield vector("tree-without-robust-rows", "rejected", "unused-evidence", wrong_only(), "a tree that no row needs",
                  both(put(tree=("<i4", [-1])), say(items={"arithmetic": "f64-gamma"})))
     yield vector("arithmetic-without-robust-rows", "rejected", "unused-evidence", wrong_only(), "items that nothing needs",
