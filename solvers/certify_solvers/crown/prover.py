@@ -47,7 +47,7 @@ _HELP: Mapping[str, str] = {
     "not_robust_at_least": "the number of rows that are not robust that is wanted",
     "of": "the number of rows",
     "method": "auto: CROWN, then splits of inputs where at most 20 vary, else tuned slopes; alpha: tuned slopes only; crown: neither",
-    "boxes": "how many boxes each rule of the search by splits may bound in a part",
+    "boxes": "how many boxes the search by splits of inputs may bound in a part",
     "restarts": "how many starting points the search for a counterexample takes, from 1 to 100000",
     "arithmetic": "of the evidence: f64-gamma, exact-int, or auto: f64-gamma, and integers where a margin is near 0",
     "fraction_bits": "exact-int counts in units of 2^-fraction_bits, from 16 to 4096",
