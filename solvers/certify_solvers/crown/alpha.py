@@ -41,7 +41,8 @@ class Tuned:
     """Slope sets that were found: `node` for inner bounds, `leaf` one a conjunct, as integers 0..255; the margins that they reach.
 
     `points` are where the bounds are attained in the relaxed network; `closed` says whether all margins are above 0 for certain. `beta` are the
-    multipliers of the split neurons, one row a conjunct; `scores` say how much each ReLU neuron's line costs the worst conjunct.
+    multipliers of the split neurons, one row a conjunct; `scores` say how much each ReLU neuron's line costs the worst conjunct. `rows` are
+    the rows of the conjuncts that were bounded; `low`, `high` bound the inputs of all ReLU neurons.
     """
 
     node: np.ndarray[Any, Any]
@@ -51,6 +52,9 @@ class Tuned:
     closed: bool
     beta: Array
     scores: Array
+    rows: list[int]
+    low: Array
+    high: Array
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """Return the evidence arrays of one leaf, the root."""
@@ -239,7 +243,7 @@ def tune(network: Network, domain: Domain, conjuncts: Sequence[Conjunct], effort
         if not all(np.isfinite(level).all() for level in (*trace.low, *trace.high)) or (not network.activations and steps > 1):
             return None
         rows = [_best(tuner, conjunct, trace, slopes) for conjunct in conjuncts]
-        search = _Search(tuner, *(np.array(values) for values in zip(*rows, strict=True)))
+        search = _Search(tuner, [row[0] for row in rows], *(np.array(values) for values in list(zip(*rows, strict=True))[1:]))
         if steps == 1:  # the default slopes only, none of which need be told
             return search.result(slopes, slopes, search.no_beta(), trace, _CLEAR)
         if any((low > high).any() for low, high in zip(trace.low, trace.high, strict=True)):
@@ -253,8 +257,8 @@ def tune(network: Network, domain: Domain, conjuncts: Sequence[Conjunct], effort
 class _Search:
     """The ascent for fixed rows, one a conjunct."""
 
-    def __init__(self, tuner: Tuner, added: Array, outputs: Array, constant: Array) -> None:
-        self.tuner, self.added, self.outputs, self.constant = tuner, added, outputs, constant
+    def __init__(self, tuner: Tuner, rows: list[int], added: Array, outputs: Array, constant: Array) -> None:
+        self.tuner, self.rows, self.added, self.outputs, self.constant = tuner, rows, added, outputs, constant
         self.last = len(tuner.network.layers)
         ends = np.cumsum([0, *(tuner.network.layers[j].size for j in tuner.activations)])
         self.spans = dict(zip(tuner.activations, zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True), strict=True))
@@ -296,7 +300,9 @@ class _Search:
         found = self._pass(leaf, beta, trace)
         clear = (found.bound > margin * (1 + np.abs(self.constant))).all()
         void = any((low > high + 1e-9 * (1 + np.abs(low))).any() for low, high in zip(trace.low, trace.high, strict=True))
-        return Tuned(_bytes(node), _bytes(leaf), found.bound, found.points, bool(clear or void), self._by_path(beta), self._scores(found, trace))
+        low, high = (np.concatenate([np.zeros(0), *(level[j] for j in self.tuner.activations)]) for level in (trace.low, trace.high))
+        return Tuned(_bytes(node), _bytes(leaf), found.bound, found.points, bool(clear or void), self._by_path(beta), self._scores(found, trace),
+                     self.rows, low, high)
 
     def empty(self, slopes: Slopes, trace: _Trace) -> Tuned:
         """Return the default slopes for a part without points."""
@@ -340,11 +346,11 @@ class _Search:
         return np.concatenate(pieces)
 
 
-def _best(tuner: Tuner, conjunct: Conjunct, trace: _Trace, slopes: Slopes) -> tuple[Array, Array, float]:
-    """Return the row of a conjunct that the default slopes bound best."""
+def _best(tuner: Tuner, conjunct: Conjunct, trace: _Trace, slopes: Slopes) -> tuple[int, Array, Array, float]:
+    """Return the row of a conjunct that the default slopes bound best, with its number."""
     inputs, outputs, constant = conjunct
     index = int(tuner.backward(outputs, constant, len(tuner.network.layers), trace, slopes, inputs).bound.argmax())
-    return inputs[index], outputs[index], float(constant[index])
+    return index, inputs[index], outputs[index], float(constant[index])
 
 
 def _bytes(slopes: Slopes) -> np.ndarray[Any, Any]:
