@@ -26,7 +26,8 @@ from certify.limits import Limits
 from certify_solvers.common.emit import certificate, checked
 from certify_solvers.common.prover import Effort, Outcome, Problem, Proved, Refuted, Unknown
 from certify_solvers.crown import dataset
-from certify_solvers.crown.decide import Settings
+from certify_solvers.crown.attack import Hit
+from certify_solvers.crown.decide import Holds, Settings, Violated
 from certify_solvers.crown.prover import Crown
 from kinds import common
 from kinds.accuracy import DataSet
@@ -318,7 +319,7 @@ def test_rows_that_can_not_be_asked_about_are_open_and_told() -> None:
     found = prove(problem(made))
     assert isinstance(found, Proved)
     assert {0, 3} & set(listed(found)) == set() and found.left
-    assert "2 of the open rows can't be asked about, such as row 0: outside-domain" in found.remarks[1]
+    assert "2 of the open rows were refused, such as row 0: outside-domain" in found.remarks[1]
     made.points[:] = 17
     with pytest.raises(Rejected) as caught:
         prove(problem(made))
@@ -387,6 +388,25 @@ def test_data_sets_that_are_none() -> None:
     assert damaged.value.code == "arrays-header"
     with pytest.raises(UsageError):
         prove(problem(made, options={"method": "magic"}))
+
+
+@pytest.mark.parametrize("lie", ["holds", "violated"])
+def test_a_search_that_errs_costs_rows_and_nothing_else(lie: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def decide(unsafe: Any, *arguments: Any) -> Any:
+        if lie == "holds":
+            return Holds({"arithmetic": "f64-gamma"}, {"tree": np.array([-1], "<i4")}, 1.0)
+        middle = tuple((a + b) / 2 for a, b in zip(unsafe.parts[0].lower, unsafe.parts[0].upper, strict=True))
+        return Violated(Hit(middle, (), True))
+    monkeypatch.setattr(dataset, "decide", decide)
+    made = data_set(106)
+    question = problem(made, radius="3")
+    found = prove(question, Effort(resume=tmp_path))
+    assert isinstance(found, Proved) and found.left
+    checked(certificate(found.draft, question, "crown", 0), question)
+    for row, word in listed(found).items():
+        assert made.robust(row, {**GIVEN, "radius": "3"}) == (word == "robust")
+    assert len(list(tmp_path.glob("*.open"))) == 10 - len(listed(found))
+    assert lie == "violated" or ("refused, such as row" in found.remarks[1] and "leaf-uncovered" in found.remarks[1])
 
 
 def test_an_interrupt_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ from certify_solvers.crown.emission import Arrays, join
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """What is known of a row: `robust` with evidence, `wrong` (at its own point), `witness` with a point, or `open` (`why`: can't be asked)."""
+    """What is known of a row: `robust` with evidence, `wrong` (at its own point), `witness` with a point, or `open` (`why`: refused)."""
 
     word: str
     items: Mapping[str, Any]
@@ -77,12 +77,12 @@ class Table:
                 f"{100 * robust / self.size:.1f} % (at most {100 * most / self.size:.1f} %)")
 
     def remarks(self) -> tuple[str, ...]:
-        """Return the counts, and how many rows no claim can be made about."""
+        """Return the counts, and how many rows were refused: no claim can be made about them, or the checker did not accept it."""
         refused = {row: found.why for row, found in sorted(self.rows.items()) if found.why}
         if not refused:
             return (self.line(),)
         row, why = next(iter(refused.items()))
-        return (self.line(), f"{len(refused)} of the open rows can't be asked about, such as row {row}: {why}")
+        return (self.line(), f"{len(refused)} of the open rows {'was' if len(refused) == 1 else 'were'} refused, such as row {row}: {why}")
 
 
 def collect(problem: Problem, settings: Settings, effort: Effort, progress: Progress) -> Table:
@@ -237,8 +237,8 @@ def _keep(state: _State, row: int, found: Row) -> Row:
     data = certificate(made, problem, "crown", state.effort.seed)
     try:
         checked(data, problem)
-    except CertifyError:
-        return _keep(state, row, Row("open", {}, {}))
+    except CertifyError as trouble:
+        return _keep(state, row, Row("open", {}, {}, why=str(trouble)))
     if state.folder is not None:
         _write(state.folder / f"row-{row:06d}.cert", data)
         with contextlib.suppress(OSError):  # the certificate is read first, so a note that stays does no harm
