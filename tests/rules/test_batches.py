@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many rows and boxes bounded together: each bound is that of the row on its own box, whatever else is in the batch."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import random_networks as made
+from certify.errors import Rejected
+from certify.limits import Limits
+from certify.readers.formula import Part, Row
+from certify.readers.network import Network, Relu, Scale
+from certify.rules.fixed_point import FixedPoint
+from certify.rules.float32 import Rounding
+from certify.rules.relaxation import Relaxation
+
+
+@pytest.mark.parametrize("arithmetic", ["f64", "f64 exec32", "int"])
+def test_rows_in_a_batch_are_bounded_like_single_ones(arithmetic: str) -> None:
+    """Sizes of batches choose other code, so every size is tried; networks may begin with ReLUs or shifts, and neurons may be dead."""
+    compared = 0
+    for seed in range(60):
+        rng = np.random.default_rng([81, seed])
+        net = made.network(rng, False)
+        start = rng.random()
+        front = [Relu(net.inputs)] if start < 0.4 else [Scale(1, np.full(net.inputs, 0.25)), Relu(net.inputs)] if start < 0.6 else []
+        net = Network(net.input_shape, net.inputs, (*front, *net.layers)) if rng.random() < 0.7 or not front else Network(
+            net.input_shape, net.inputs, tuple(front))
+        limits = Limits()
+        bounds_of = (FixedPoint(net, limits, 60) if arithmetic == "int"
+                     else Relaxation(net, limits, None, Rounding(net) if arithmetic == "f64 exec32" else None))
+        boxes = [made.box(rng, net.inputs, False) for _ in range(int(rng.integers(1, 4)))]
+        if rng.random() < 0.5:  # negative inputs: their ReLUs are 0
+            boxes = [([-abs(v) - 3 if rng.random() < 0.6 else v for v in low], high) for low, high in boxes]
+            boxes = [(low, [min(b, Fraction(-1)) if a < -3 else b for a, b in zip(low, high, strict=True)]) for low, high in boxes]
+        ends = [bounds_of.start(Part(tuple(low), tuple(high), ())) for low, high in boxes]
+        lower, upper = np.stack([low for low, _ in ends]), np.stack([high for _, high in ends])
+        rows = [Row({i: Fraction(int(rng.integers(-3, 4))) for i in range(net.inputs)} if rng.random() < 0.4 else {},
+                    {i: Fraction(int(v), 4) for i, v in enumerate(rng.integers(-9, 10, net.outputs))}, Fraction(0)) for _ in range(100)]
+        specified = [bounds_of.specify([(row, Fraction(1))]) for row in rows]
+        owner = rng.integers(0, len(boxes), len(rows))
+        try:
+            known = bounds_of.propagate(lower, upper, None)
+        except Rejected as trouble:
+            assert trouble.code == "number-too-large"
+            continue
+        for count in (1, 2, 31, 32, 33, 100):
+            found = bounds_of.bound(specified[:count], owner[:count], known, lower, upper)
+            for k in rng.choice(count, min(count, 8), replace=False).tolist():
+                low, high = boxes[owner[k]]
+                value = Fraction(found[k]) / bounds_of.unit
+                for point in made.points(rng, low, high, 6):
+                    compared += 1
+                    assert value <= rows[k].value(tuple(point), tuple(made.exact_values(net, point)[-1])), (seed, count)
+                alone = bounds_of.bound([specified[k]], np.array([0]), known.take([int(owner[k])]), lower[owner[k]][None], upper[owner[k]][None])
+                assert abs(value - Fraction(alone[0]) / bounds_of.unit) <= (1 + abs(value)) / 10**9, (seed, count)
+    assert compared > 5000
+
+
+def test_many_rows_over_dead_inputs() -> None:
+    """y = relu(x) with one or two dead inputs of three: -y_2 is at least -1, for one row and for many."""
+    for lower, upper in (((-2, -3, -1), (-1, -2, 1)), ((-2, 0, -1), (-1, 1, 1)), ((-2, -9, -1), (-1, -8, 1))):
+        for layers in ((Relu(3),), (Scale(1, np.zeros(3)), Relu(3)), (Relu(3), Scale(1, np.zeros(3)))):
+            relaxation = Relaxation(Network((1, 3), 3, layers), Limits())
+            low, high = relaxation.start(Part(tuple(map(Fraction, lower)), tuple(map(Fraction, upper)), ()))
+            known = relaxation.propagate(low[None], high[None], None)
+            row = relaxation.specify([(Row({}, {2: Fraction(-1)}, Fraction(0)), Fraction(1))])
+            for count in (1, 40):
+                found = relaxation.bound([row] * count, np.zeros(count, np.int64), known, low[None], high[None])
+                assert found.shape == (count,) and found.max() <= -1 and found.min() > -1.1
