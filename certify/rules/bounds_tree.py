@@ -270,8 +270,8 @@ class _Check:
         return max(1, min(_BATCH, int(_SEGMENT_BYTES // (16 * sum(self.arithmetic.sizes)))))
 
     def _propagate(self, batch: list[tuple[_State, _Slot, _Slot | None, int]]) -> None:
-        known = [_bounds(parent) for _, _, parent, _ in batch if parent is not None]
-        inherited = stack(known) if known else None  # at one depth, either all nodes are roots or none is
+        known = [parent for _, _, parent, _ in batch if parent is not None]
+        inherited = _gathered(known) if known else None  # at one depth, either all nodes are roots or none is
         bounds = self.arithmetic.propagate(np.stack([own.lower for own, *_ in batch]), np.stack([own.upper for own, *_ in batch]), inherited,
                                            np.array([chosen for *_, chosen in batch]) if self.node_slope.array is not None else None,
                                            self._signs([own for own, *_ in batch]))
@@ -281,7 +281,7 @@ class _Check:
 
     def _close(self, leaves: list[_Leaf]) -> None:
         """Raise Rejected `leaf-uncovered` unless every conjunct is closed at every leaf of the batch."""
-        bounds, empty = stack([_bounds(leaf.state.slot) for leaf in leaves]), np.zeros(len(leaves), bool)
+        bounds, empty = _gathered([leaf.state.slot for leaf in leaves]), np.zeros(len(leaves), bool)
         signs, multipliers = self._signs([leaf.state for leaf in leaves]), None
         lower, upper = np.stack([leaf.state.lower for leaf in leaves]), np.stack([leaf.state.upper for leaf in leaves])
         alone = self.row.array is None
@@ -317,7 +317,15 @@ class _Check:
             self.margins = [] if not self.margins and not margins else [min([*self.margins, *(margin / self.arithmetic.unit for margin in margins)])]
 
 
-def _bounds(slot: _Slot | None) -> Bounds:
-    if slot is None or slot.bounds is None:
-        raise RuntimeError("bounds are due before their batch was computed")
-    return slot.bounds.take([slot.index])
+def _gathered(slots: Sequence[_Slot | None]) -> Bounds:
+    """Return one batch with the bounds of every slot, in order."""
+    found: dict[int, tuple[Bounds, list[int], list[int]]] = {}
+    for place, slot in enumerate(slots):
+        if slot is None or slot.bounds is None:
+            raise RuntimeError("bounds are due before their batch was computed")
+        _, rows, places = found.setdefault(id(slot.bounds), (slot.bounds, [], []))
+        rows.append(slot.index)
+        places.append(place)
+    order = np.argsort(np.concatenate([places for _, _, places in found.values()]))
+    together = stack([bounds.take(rows) for bounds, rows, _ in found.values()])
+    return together if len(found) == 1 else together.take(order.tolist())

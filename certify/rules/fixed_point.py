@@ -65,7 +65,9 @@ class FixedPoint:
     def start(self, part: Part) -> tuple[Integers, Integers]:
         """Return the box of a part, rounded outward; bounds from here on are over this part."""
         self.part = part
-        return self._round(part.lower, floor), self._round(part.upper, ceil)
+        lower, upper = self._round(part.lower, floor), self._round(part.upper, ceil)
+        self._require_size(np.concatenate([lower, upper]))
+        return lower, upper
 
     def cut(self, lower: Any, upper: Any, theta: float) -> tuple[int, int] | None:
         """Return the ends (of the upper half, of the lower half) of [lower, upper] cut at theta; None unless theta is strictly inside."""
@@ -88,7 +90,10 @@ class FixedPoint:
     def propagate(self, lower: Integers, upper: Integers, inherited: Bounds | None, chosen: Index | None = None,
                   signs: ByLayer | None = None) -> Bounds:
         """Return bounds on every value over boxes, as `Relaxation.propagate` does."""
-        moved = self._input_error(np.maximum(abs(lower), abs(upper))) if self.rounding is not None else 0
+        reach = np.maximum(abs(lower), abs(upper))
+        if self.rounding is not None:
+            self.rounding.require_input(reach.max() / self.unit)
+        moved = self._input_error(reach) if self.rounding is not None else 0
         lows, highs = [lower - moved], [upper + moved]
         for k, layer in enumerate(self.network.layers):
             if signs is not None and isinstance(layer, Relu):
@@ -114,6 +119,7 @@ class FixedPoint:
             self._require_size(coefficients)
             sides.append((coefficients, residue))
         constant: Any = floor(sum((weight * row.constant for row, weight in rows), Fraction(0)) * self.unit)
+        self._require_size(np.array([constant], object))
         return Specification(sides[0][0], sides[1][0], sides[0][1], sides[1][1], constant)
 
     def bound(self, rows: Sequence[Specification], owner: Index, bounds: Bounds, lower: Integers, upper: Integers,
@@ -279,7 +285,7 @@ class FixedPoint:
         return np.array([direction(v * self.unit) for v in values], object)
 
     def _block(self, k: int) -> int:
-        return max(1, _ROW_BYTES // (64 * max(self.sizes[: k + 1])))
+        return max(1, _ROW_BYTES // ((64 + self.bits // 4) * max(self.sizes[: k + 1])))
 
     def _require_size(self, values: Integers) -> None:
         if bool((abs(values) > self.unit << _LARGE_BITS).any()):

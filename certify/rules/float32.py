@@ -67,6 +67,12 @@ class Rounding:
         found: Array = KAPPA * (above(rounding.relative) * growth + rounding.absolute * (rounding.fixed + summed))
         return found
 
+    def require_input(self, reach: float) -> None:
+        """Raise Declined `exec32-overflow` unless every input is of a size that float32 holds: a claim about no execution is vacuous."""
+        if not reach < _LARGEST:
+            raise Declined("exec32-overflow", "an input may exceed 2^120 in size, and has no float32 near it",
+                           fix="prove it with --set semantics=real")
+
     def input_error(self, reach: Array) -> Array:
         """Return E where |x| <= `reach`."""
         return KAPPA * (2.0**-24 * reach + 2.0**-126)

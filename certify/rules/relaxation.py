@@ -46,6 +46,7 @@ ByLayer = Mapping[int, np.ndarray[Any, Any]]
 """Arrays by ReLU layer."""
 _ROW_BYTES = 64 << 20
 _STEP = 2.0**30
+_MANY = 32  # rows, from which on it pays to make smaller matrices
 _CALL = 100_000  # the interpreted part of one layer's step, in elementary operations
 
 
@@ -143,6 +144,7 @@ class Relaxation:
         self.limits.spend(_CALL * len(self.network.layers), "interval bounds")
         lows, highs = [snap_lower(lower)], [snap_upper(upper)]
         if self.rounding is not None:
+            self.rounding.require_input(float(_reach(lower, upper).max()))
             moved = self.rounding.input_error(_reach(lower, upper))
             lows, highs = [snap_lower(down(lower - moved))], [snap_upper(up(upper + moved))]
         derived: dict[tuple[str, int], Any] = {}  # of values that are final: those up to k when layer k is bounded
@@ -156,7 +158,7 @@ class Relaxation:
                 self._refine(k, lows, highs, derived, lower, upper, chosen)
             require_size(lows[-1], f"bounds behind layer {k}")
             require_size(highs[-1], f"bounds behind layer {k}")
-        return Bounds(tuple(lows), tuple(highs), derived)
+        return Bounds(tuple(lows), tuple(highs))
 
     def specify(self, rows: Sequence[tuple[Row, Fraction]]) -> Specification:
         """Return the sum of weighted rows, formed in rationals, with its coefficients rounded to doubles."""
@@ -204,24 +206,35 @@ class Relaxation:
         `bounds` hold on larger boxes; `added` are exact coefficients of the inputs, one row of them a row, added at the input.
         """
         self.limits.spend(_CALL * (k + 1) + 10 * coefficients.shape[0] * sum(self.sizes[: k + 1]), "bounding backward through the network")
+        # Outputs of ReLUs that are 0 on every region of the batch need no coefficients; `columns` are those that are kept, until the next
+        # dense layer makes all coefficients again. Without one below, nothing is dropped.
+        drop = coefficients.shape[0] >= _MANY and multipliers is None and self.rounding is None
+        columns: Any = slice(None)
         for j in range(k - 1, -1, -1):
             layer = self.network.layers[j]
-            coefficients, size, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, j + 1), owner))
+            if drop and isinstance(columns, slice):
+                columns = self._live(j, bounds)
+                coefficients = coefficients[:, columns]
+            coefficients, size, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, j + 1)[:, columns], owner))
             if self.rounding is not None:
                 constant = _spend(constant, 0.0, dot(size, _of(self._radius(j, bounds), owner)))
             if isinstance(layer, Relu):
-                coefficients, constant = self._relu(j, coefficients, constant, owner, bounds, chosen)
+                coefficients, constant = self._relu(j, coefficients, constant, owner, bounds, chosen, columns)
                 if multipliers is not None:  # multiples of 2^-352, as A is: the difference does not underflow
                     coefficients = coefficients - np.where(np.abs(multipliers[j]) < SNAP, 0.0, multipliers[j])
                     constant = down(constant - KAPPA * 1.01 * U * dot(np.abs(coefficients), _of(self.magnitude(bounds, j), owner)))
             elif isinstance(layer, Dense):
-                growth = gamma(layer.size + 1) * dot(size, _of(self._growth(j, bounds), owner))
-                constant = _spend(constant, dot(coefficients, layer.bias), growth)
+                growth = gamma(layer.size + 1) * dot(size, _of(self._growth(j, bounds)[:, columns], owner))
+                constant = _spend(constant, dot(coefficients, layer.bias[columns]), growth)
                 self.limits.spend((coefficients.shape[0] + len(bounds.lower[0])) * layer.weight.size, "bounding backward through the network")
-                coefficients = matmul(coefficients, layer.weight, self.limits.blas)
+                weight = layer.weight[columns]
+                columns = self._live(j - 1, bounds) if drop else slice(None)
+                coefficients = matmul(coefficients, np.ascontiguousarray(weight[:, columns]), self.limits.blas)
             else:
-                constant = _spend(constant, dot(coefficients, layer.bias), gamma(layer.size + 1) * dot(size, np.abs(layer.bias)))
+                constant = _spend(constant, dot(coefficients, layer.bias[columns]), gamma(layer.size + 1) * dot(size, np.abs(layer.bias[columns])))
                 coefficients = layer.sign * coefficients
+        if coefficients.shape[1] != self.network.inputs:
+            raise RuntimeError("coefficients were dropped and not made again")
         low, high, reach = snap_lower(lower), snap_upper(upper), _of(_reach(lower, upper), owner)
         if self.rounding is not None:
             coefficients, size, constant = _snap(coefficients, constant, _of(self.magnitude(bounds, 0), owner))
@@ -235,6 +248,14 @@ class Relaxation:
         gain = dot(coefficients, _of(middle, owner)) - dot(size, _of(half, owner))
         found = _spend(constant, gain, gamma(3 * self.network.inputs + 8) * dot(size, reach))
         return found if self.ball is None else np.maximum(found, self.ball.lower_bounds(coefficients, constant, _of(low, owner), _of(high, owner)))
+
+    def _live(self, j: int, bounds: Bounds) -> Any:
+        """Return the neurons of layer j that are not 0 on every region of the batch; all, unless it is a ReLU with a dense layer below."""
+        if j < 0 or not isinstance(self.network.layers[j], Relu) or not any(isinstance(layer, Dense) for layer in self.network.layers[:j]):
+            return slice(None)
+        if ("live", j) not in bounds.derived:
+            bounds.derived["live", j] = np.flatnonzero((bounds.upper[j] > 0).any(axis=0))
+        return bounds.derived["live", j]
 
     def _forward(self, k: int, lows: list[Array], highs: list[Array], derived: dict[tuple[str, int], Any]) -> None:
         """Append interval bounds of value k + 1."""
@@ -280,16 +301,17 @@ class Relaxation:
             low[owner, neuron] = snap_lower(np.maximum(low[owner, neuron], found[: owner.size]))
             high[owner, neuron] = snap_upper(np.minimum(high[owner, neuron], -found[owner.size :]))
 
-    def _relu(self, j: int, coefficients: Array, constant: Array, owner: Index, bounds: Bounds, chosen: Index | None) -> tuple[Array, Array]:
+    def _relu(self, j: int, coefficients: Array, constant: Array, owner: Index, bounds: Bounds, chosen: Index | None,
+              columns: Any) -> tuple[Array, Array]:
         if ("lines", j) not in bounds.derived:
             bounds.derived["lines", j] = _lines(bounds.lower[j], bounds.upper[j])
-        crossing, slope, chord, offset = (_of(values, owner) for values in bounds.derived["lines", j])
+        crossing, slope, chord, offset = (_of(values[:, columns], owner) for values in bounds.derived["lines", j])
         if chosen is not None and self._slopes:
-            slope = np.where((chosen >= 0)[:, None] & (crossing > 0), self._slopes[j][chosen], slope)
+            slope = np.where((chosen >= 0)[:, None] & (crossing > 0), self._slopes[j][chosen][:, columns], slope)
         falling = np.minimum(coefficients, 0.0)
         result = np.maximum(coefficients, 0.0) * slope + falling * chord  # one of the two is 0
         gain = dot(falling, offset)
-        lost = 1.01 * U * dot(np.abs(result), _of(self.magnitude(bounds, j), owner)) - gamma(2 * self.sizes[j] + 2) * gain
+        lost = 1.01 * U * dot(np.abs(result), _of(self.magnitude(bounds, j)[:, columns], owner)) - gamma(2 * self.sizes[j] + 2) * gain
         return result, _spend(constant, gain, lost)
 
     def _growth(self, k: int, bounds: Bounds) -> Array:

@@ -211,7 +211,7 @@ DEDUCTIONS = {
     "constant of the row": ("constant: Any = floor(sum", "constant: Any = ceil(sum"),
     "input": ("found: Integers = constant + ((np.maximum(rows, 0) * low + np.minimum(rows, 0) * high).sum(axis=1) >> self.bits)",
               "found: Integers = constant + -(-(np.maximum(rows, 0) * low + np.minimum(rows, 0) * high).sum(axis=1) >> self.bits)"),
-    "lower ends": ("return self._round(part.lower, floor)", "return self._round(part.lower, ceil)"),
+    "lower ends": ("lower, upper = self._round(part.lower, floor)", "lower, upper = self._round(part.lower, ceil)"),
     "upper ends": ("self._round(part.upper, ceil)", "self._round(part.upper, floor)"),
     "threshold": ("return (floor(at), ceil(at)) if", "return (ceil(at), floor(at)) if"),
     "interval, lower": ("(ends[0] + (bias << self.bits)) >> power", "-(-(ends[0] + (bias << self.bits)) >> power)"),

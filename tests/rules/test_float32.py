@@ -274,8 +274,7 @@ def test_each_error_term_decides(rule: str, case: str, arithmetic: str) -> None:
 def test_the_input_of_the_intervals_is_the_one_that_is_run() -> None:
     p, values = _case("input")
     for real, whole in (((), ()), ((("moved = self.rounding.input_error(_reach(lower, upper))", "moved = 0.0 * _reach(lower, upper)"),),
-                                   (("moved = self._input_error(np.maximum(abs(lower), abs(upper))) if self.rounding is not None else 0",
-                                     "moved = 0"),))):
+                                   (("moved = self._input_error(reach) if self.rounding is not None else 0", "moved = 0"),))):
         made = {"f64": variant(relaxation, *real).Relaxation(p.network, Limits(), None, Rounding(p.network)),
                 "int": variant(fixed_point, *whole).FixedPoint(p.network, Limits(), 400, None, Rounding(p.network))}
         for arithmetic in made.values():

@@ -143,7 +143,7 @@ def test_relu_step_keeps_the_invariant():
         hi = np.where(tiny, 1e-13, hi)
         c = rng.standard_normal((1, m)) * 2.0 ** rng.integers(-30, 30, (1, m))
         k0 = rng.standard_normal(1)
-        r, k = rel._relu(0, c, k0, np.zeros(1, np.int64), Bounds((lo, np.maximum(lo, 0)), (hi, np.maximum(hi, 0))), None)
+        r, k = rel._relu(0, c, k0, np.zeros(1, np.int64), Bounds((lo, np.maximum(lo, 0)), (hi, np.maximum(hi, 0))), None, slice(None))
         # worst case neuron by neuron over l, u, 0: min of c relu(z) - r z
         tot = Fraction(float(k0[0])) - Fraction(float(k[0]))
         for i in range(m):
@@ -358,7 +358,7 @@ def test_chord_that_is_rounded_up():
     net = Network((1, 1), 1, (Relu(1),))
     b, (_got,) = _low(net, -np.ones((1, 1)), 1, array([lo]), array([hi]))
     rel = Relaxation(net, Limits())
-    r, k = rel._relu(0, array([-1.0]), array(0.0), np.zeros(1, np.int64), b, None)
+    r, k = rel._relu(0, array([-1.0]), array(0.0), np.zeros(1, np.int64), b, None, slice(None))
     for z in (lo, hi, 0.0):
         assert Fraction(float(r[0, 0])) * Fraction(z) + Fraction(float(k[0])) <= -max(Fraction(z), 0)
 
@@ -373,7 +373,7 @@ def test_offsets_of_many_neurons():
         hi = 1 + rng.random((1, m))
         hi = hi * 1e-3
         c = -rng.random((1, m))
-        r, k = rel._relu(0, c, array(0.0), np.zeros(1, np.int64), Bounds((lo, lo * 0), (hi, hi)), None)
+        r, k = rel._relu(0, c, array(0.0), np.zeros(1, np.int64), Bounds((lo, lo * 0), (hi, hi)), None, slice(None))
         assert _fdot(c[0], hi[0]) - _fdot(r[0], hi[0]) >= Fraction(float(k[0]))
 
 
