@@ -23,10 +23,10 @@ from certify.rules.unsafe_set import UnsafeSet
 from certify_solvers.common.prover import Effort
 from certify_solvers.crown import attack
 from kinds import common
+from kinds.robust import reclaim
 from toolkit import Layers, Specimen, model, npy
 
 ROWS = 5
-NUMBERS = ("radius", "scale")
 
 
 @dataclass
@@ -203,28 +203,6 @@ def _evidence(made: DataSet, given: Mapping[str, Any], rng: np.random.Generator)
     if thresholds:
         found["trees"] |= {"split_at": np.array(thresholds), "recompute": np.ones(len(tree), "|u1")}
     return found
-
-
-def reclaim(mutant: Specimen, rng: np.random.Generator) -> str:
-    """Change one field of the question, and keep the evidence."""
-    given = mutant.given
-    key = str(rng.choice(sorted(given)))
-    if key in NUMBERS:
-        value = Fraction(str(given[key]))
-        choices = [value + Fraction(1, 10**30), value * 2, value + Fraction(1, 10), -value, Fraction(0), value / 2]
-        given[key] = str(choices[int(rng.integers(len(choices)))])
-    elif key == "norm":
-        given[key] = str(rng.choice(["l2", "l1", "linf"]))
-    elif key == "radius_unit":
-        given[key] = "scaled" if given[key] == "raw" else "raw"
-    elif key == "clip":
-        given[key] = [None, ["0", "1"], ["-1", "2"], ["1/4", "3/4"]][int(rng.integers(4))]
-    elif key in ("subtract", "divide"):
-        given[key] = ["0", "1", "1/2", ["1/2", "1/4"], ["1", "2"], ["1", "2", "3"]][int(rng.integers(6))]
-    else:
-        given[key] = str(rng.choice(["real", "exec32"]))
-        mutant.assumptions = ["real-arithmetic"] if given[key] == "real" else []
-    return f"{key} changed"
 
 
 def count_more(mutant: Specimen, rng: np.random.Generator) -> str:

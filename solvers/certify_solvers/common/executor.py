@@ -43,7 +43,7 @@ def run(make: Callable[..., Any], arguments: tuple[Any, ...], work: Callable[[An
         following = iter(enumerate(jobs))
         while True:
             for number, job in following:
-                with _no_interrupt():  # a process that is just starting would show a traceback; it inherits the mask
+                with no_interrupt():  # a process that is just starting would show a traceback; it inherits the mask
                     pending[pool.submit(_work, work, job)] = number
                 if len(pending) >= 2 * workers:
                     break
@@ -62,7 +62,7 @@ def run(make: Callable[..., Any], arguments: tuple[Any, ...], work: Callable[[An
 
 
 @contextlib.contextmanager
-def _no_interrupt() -> Iterator[None]:
+def no_interrupt() -> Iterator[None]:
     """Hold back an interrupt until the block is done, where the system can."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

@@ -9,10 +9,12 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
+
+from certify_solvers.common.executor import no_interrupt
 
 Result = TypeVar("Result")
 
@@ -69,7 +71,7 @@ class Pool(Generic[Result]):
         for _ in range(self.workers - 1):
             own, other = context.Pipe()
             process = context.Process(target=_serve, args=(other, self.work), daemon=True)
-            with _no_interrupt():  # a process that is just starting would show a traceback; it inherits the mask
+            with no_interrupt():  # a process that is just starting would show a traceback; it inherits the mask
                 process.start()
             other.close()  # so that the death of the process shows
             self._processes.append(process)
@@ -92,15 +94,3 @@ def _serve(link: Connection, work: Callable[..., Any]) -> None:
         while True:
             link.send(work(*link.recv()))
 
-
-@contextlib.contextmanager
-def _no_interrupt() -> Iterator[None]:
-    """Hold back an interrupt until the block is done, where the system can."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -176,33 +176,34 @@ def _float32_cost(unsafe: UnsafeSet, part: Part, limits: Limits) -> float:
     return float(1.05 * np.abs(sums[0] - sums[1]).max())
 
 
-def _split_inputs(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits) -> attack.Hit | None:
-    """Close a part by splits of its inputs, or return a counterexample met on the way."""
-    hits: list[attack.Hit] = []
+class _Hit:
+    """Whether a point that a search came by is a counterexample in a part; the first one is kept."""
 
-    def hit(points: Array) -> bool:
-        found = attack.near(unsafe.network, one.part, one.domain.project(points), limits)
-        hits.extend([found] if found is not None else [])
+    def __init__(self, unsafe: UnsafeSet, one: _Part, limits: Limits) -> None:
+        self.unsafe, self.one, self.limits = unsafe, one, limits
+        self.first: attack.Hit | None = None
+
+    def __call__(self, points: Array) -> bool:
+        found = attack.near(self.unsafe.network, self.one.part, self.one.domain.project(points), self.limits)
+        self.first = self.first or found
         return found is not None
 
+
+def _split_inputs(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits) -> attack.Hit | None:
+    """Close a part by splits of its inputs, or return a counterexample met on the way."""
+    hit = _Hit(unsafe, one, limits)
     starts = np.cumsum([0, *(len(constant) for *_, constant in one.conjuncts)])[:-1]
     rows = Rows(*(np.concatenate(sides) for sides in zip(*one.conjuncts, strict=True)), starts)
     closed = search(unsafe.network, rows, (one.domain.lower, one.domain.upper), effort, hit, settings.boxes)
     if closed is None:
-        return hits[0] if hits else None
+        return hit.first
     one.arrays = closed.arrays()
     return None
 
 
 def _split_neurons(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits) -> attack.Hit | None:
     """Close a part by tuned slopes, then by splits on neurons, or return a counterexample met on the way."""
-    hits: list[attack.Hit] = []
-
-    def hit(points: Array) -> bool:
-        found = attack.near(unsafe.network, one.part, one.domain.project(points), limits)
-        hits.extend([found] if found is not None else [])
-        return found is not None
-
+    hit = _Hit(unsafe, one, limits)
     found = tune(unsafe.network, one.domain, one.conjuncts, effort)
     if found is None:
         return None
@@ -214,7 +215,7 @@ def _split_neurons(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Ef
     else:
         closed = neuron_split.search(unsafe.network, one.domain, one.conjuncts, found, effort, hit, max(1, settings.boxes // _NODE_BOXES))
         one.arrays = closed.arrays if closed is not None else None
-    return hits[0] if hits else None
+    return hit.first
 
 
 def _holds(unsafe: UnsafeSet, parts: list[_Part], settings: Settings, limits: Limits) -> Answer:
