@@ -14,9 +14,9 @@ Backward pass: **invariant** spec(x) >= A.v(x) + c for all x of the region, wher
   alpha_i) or fl(A_i s_i) costs 1.01 u |A'|.H; c gains the sum of A_i t_i over A_i < 0, less gamma_(2m+2) |A-|.t.
 - Float32 executions (`float32`): layer k computes v = f(h) + d with |d| <= D; costs |A|.D. The input that is run differs from x by at most
   E = 2^-24 |x| + 2^-126; costs |A|.E, before input coefficients of the row, which are of x itself, are added.
-- Input box [lo, hi]: for any m and r >= max(hi - m, m - lo), spec >= c + A.m - |A|.r, less gamma_(3n+8) |A|.X for m near the middle, X =
-  max(|lo|, |hi|): |m| <= (1 + u) X and r <= 2 (1 + 4u) X, so the two sums and their difference are off by less. In a ball, for any split
-  A = B + (A - B) by coordinates: c + (infimum of B over the ball, `norm_ball`) + (bound of A - B over the box); the largest bound is taken.
+- Input box [lo, hi]: for any m and r >= max(hi - m, m - lo), spec >= c + A.m - |A|.r, less gamma_(3n+8) |A|.X, X = max(|lo|, |hi|, S): for
+  m near the middle |m| + r <= X + S and a few roundings, below 2.1 X, so the two sums and their difference are off by less. In a ball, for any
+  split A = B + (A - B) by coordinates: c + (infimum of B over the ball, `norm_ball`) + (bound of A - B over the box); the largest is taken.
 Interval pass: W+ l + W- u + b rounded outward by gamma_(2n+3) G, and by D. Both bounds are valid, so their intersection is.
 Computed error terms are sums of non-negative numbers, KAPPA covers their own rounding. Source: Zhang et al., CROWN, 2018.
 """
