@@ -36,6 +36,7 @@ Integers = np.ndarray[Any, Any]
 """An object array of Python integers."""
 _ROW_BYTES = 64 << 20
 _CHORD = 16
+_MANY = 32  # rows, from which on it pays to make smaller matrices
 _LARGE_BITS = 300
 
 
@@ -152,7 +153,7 @@ class FixedPoint:
                 rows = rows if multipliers is None else rows - multipliers[j]
                 continue
             constant = constant + ((rows * bias).sum(axis=1) >> power)
-            raw = self._product(rows, j, "W") if isinstance(layer, Dense) else rows * weight
+            raw = self._back(rows, j, bounds) if isinstance(layer, Dense) else rows * weight
             rows, constant = self._floor(raw, power, constant, self.magnitude(bounds, j)[owner])
             self._require_size(rows)
         low, high = lower[owner], upper[owner]
@@ -257,6 +258,21 @@ class FixedPoint:
         """Return E: how far the float32 input that is run is from x."""
         found: Integers = _times(reach, Fraction(1, 1 << 24)) + ceil(Fraction(self.unit, 1 << 126))
         return found
+
+    def _back(self, rows: Integers, k: int, bounds: Bounds) -> Integers:
+        """Return rows times W of layer k; many rows leave out what is 0: their columns, and coefficients of ReLUs that are 0 on every region."""
+        weight = self._weights[k][0]
+        (r, _), n = rows.shape, weight.shape[1]
+        dead = k > 0 and isinstance(self.network.layers[k - 1], Relu) and self.rounding is None
+        if r < _MANY:
+            return self._product(rows, k, "W")
+        used, live = np.flatnonzero((rows != 0).any(axis=0)), np.flatnonzero((bounds.upper[k - 1] > 0).any(axis=0)) if dead else np.arange(n)
+        self.limits.spend(8 * self._words * (r * used.size * live.size + 40 * (r * used.size + r * n + weight.size)), "products in integers")
+        small = fmpz_mat(used.size, live.size, weight[np.ix_(used, live)].reshape(-1).tolist())
+        found = fmpz_mat(r, used.size, rows[:, used].reshape(-1).tolist()) * small
+        result: Integers = np.full((r, n), 0, object)
+        result[:, live] = np.array([int(v) for v in found.entries()], object).reshape(r, live.size)
+        return result
 
     def _product(self, rows: Integers, k: int, which: str) -> Integers:
         """Return rows times the matrix of layer k, exactly: W, or the transpose of W+, W- or |W|."""
