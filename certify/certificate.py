@@ -59,7 +59,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Certificate:
-    """One certificate, decoded; `id` is the sha256 of its `certificate.json`."""
+    """One certificate, decoded; `id` is the sha256 of its `certificate.json`, `signatures` the key ids that it names, not checked."""
 
     id: str
     subjects: tuple[Subject, ...]
@@ -67,6 +67,7 @@ class Certificate:
     assumptions: tuple[str, ...]
     evidence: Evidence
     producer: Mapping[str, Any]
+    signatures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,21 @@ sha256 of `certificate.json`, which covers every array by its digest.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
-import os
 import re
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from certify import archive, canonical
+from certify import archive, canonical, signature
 from certify.canonical import Json
 from certify.certificate import MIMETYPE, PREDICATE_TYPE, TYPE
-from certify.errors import Declined, OutputError, Rejected, UsageError, malformed
+from certify.errors import Rejected, UsageError, malformed
 from certify.fields import Choice, Integer, ListOf, MapOf, OneOrMany, Raw, Record, Text
 from certify.limits import Limits
 
@@ -53,19 +50,27 @@ STATEMENT = Record({
 
 @dataclass(frozen=True)
 class Statement:
-    """One file as read, before its kind has decoded the raw fields: statement, arrays by key, inputs by sha256."""
+    """One file as read, before its kind has decoded the raw fields: statement, arrays by key, inputs by sha256, signatures by key id.
+
+    `raw` are the bytes of the statement, which signatures are over.
+    """
 
     id: str
     content: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray[Any, Any]]
     inputs: Mapping[str, bytes]
+    raw: bytes = b""
+    signatures: Mapping[str, bytes] = field(default_factory=dict)
 
 
-def members(content: Json, arrays: Mapping[str, np.ndarray[Any, Any]], inputs: Mapping[str, bytes]) -> list[archive.Member]:
+def members(content: Json, arrays: Mapping[str, np.ndarray[Any, Any]], inputs: Mapping[str, bytes],
+            signatures: Mapping[str, bytes] | None = None) -> list[archive.Member]:
     """Return the members of a certificate in their order; `content` is the JSON of the statement."""
-    found: list[archive.Member] = [("mimetype", MIMETYPE.encode()), ("certificate.json", canonical.encode(content))]
+    raw = canonical.encode(content)
+    found: list[archive.Member] = [("mimetype", MIMETYPE.encode()), ("certificate.json", raw)]
     found += [(f"evidence/{key}.bin", _bytes(arrays[key])) for key in sorted(arrays)]
     found += [(f"inputs/{digest}", inputs[digest]) for digest in sorted(inputs)]
+    found += [(f"signatures/{keyid}", signature.envelope(raw, keyid, signed)) for keyid, signed in sorted((signatures or {}).items())]
     return found
 
 
@@ -73,36 +78,6 @@ def array_entry(key: str, array: np.ndarray[Any, Any]) -> Json:
     """Return the statement's description of an evidence array."""
     digest = hashlib.sha256(_bytes(array)).hexdigest()
     return {"name": f"evidence/{key}.bin", "sha256": digest, "dtype": array.dtype.str, "shape": list(array.shape)}
-
-
-def write(path: Path, content: Json, arrays: Mapping[str, np.ndarray[Any, Any]], inputs: Mapping[str, bytes] | None = None) -> str:
-    """Write a certificate atomically and return its id; raises OutputError, and then leaves whatever stood at `path` untouched."""
-    found = members(content, arrays, inputs or {})
-    save(path, list(archive.pieces(found)))
-    return hashlib.sha256(found[1][1]).hexdigest()
-
-
-def save(path: Path, pieces: list[bytes | memoryview]) -> None:
-    """Write `pieces` to `path` atomically: a temporary file beside it, flushed, then renamed."""
-    temporary: str | None = None
-    try:
-        if path.exists() and not path.is_file():
-            raise OSError("it exists and is not a regular file")
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:64]}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as stream:
-            stream.writelines(pieces)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-        temporary = None
-    except OSError as trouble:
-        raise OutputError("output-unwritable", f"{path.name}: {trouble.strerror or trouble}", where=str(path.parent),
-                          fix="choose another place with -o, or free some space there") from None
-    finally:
-        if temporary is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
 
 
 def load_bytes(path: Path, limits: Limits) -> bytes:
@@ -130,9 +105,6 @@ def read(data: bytes, limits: Limits, where: str) -> Statement:
     rest = dict(found[2:])
     if len(rest) != len(found) - 2:
         raise malformed("two members of one name", where)
-    if any(name.startswith("signatures/") for name in rest):
-        raise Declined("feature-unsupported", "the certificate is signed, and this version can't check signatures", where=where,
-                       fix="verify it with a version that can, or ask for the unsigned certificate (its id is the same)")
     names = [subject["name"] for subject in decoded["subject"]]
     if any(a >= b for a, b in itertools.pairwise(names)):
         raise malformed("the subjects are not in ascending order of name, each once", "certificate.json.subject")
@@ -142,12 +114,14 @@ def read(data: bytes, limits: Limits, where: str) -> Statement:
     arrays = {key: _array(key, entry, rest.pop(entry["name"], None), limits)
               for key, entry in decoded["predicate"]["evidence"]["arrays"].items()}
     inputs = _inputs({name: rest.pop(name) for name in list(rest) if name.startswith("inputs/")}, decoded)
+    names = [name for name in rest if name.startswith("signatures/")]
+    signatures = {name.removeprefix("signatures/"): signature.signed(raw, name.removeprefix("signatures/"), bytes(rest.pop(name))) for name in names}
     if rest:
         raise Rejected("unused-evidence", f"the member {next(iter(rest))!r} is not named in certificate.json", where=where,
                        fix="ask the author for a certificate without it")
-    if [name for name, _ in members(content, arrays, inputs)] != [name for name, _ in found]:
+    if [name for name, _ in members(content, arrays, inputs, signatures)] != [name for name, _ in found]:
         raise malformed("the members are not in their order", where)
-    return Statement(hashlib.sha256(raw).hexdigest(), decoded, arrays, inputs)
+    return Statement(hashlib.sha256(raw).hexdigest(), decoded, arrays, inputs, raw, signatures)
 
 
 def _array(key: str, entry: Mapping[str, Any], data: bytes | memoryview | None, limits: Limits) -> np.ndarray[Any, Any]:
@@ -187,8 +161,3 @@ def _inputs(found: Mapping[str, bytes | memoryview], decoded: Mapping[str, Any])
 def _bytes(array: np.ndarray[Any, Any]) -> memoryview | bytes:
     return np.ascontiguousarray(array).tobytes()
 
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

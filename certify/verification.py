@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from certify import assumptions, container, registry
+from certify import assumptions, container, registry, signature
 from certify._version import VERSION
 from certify.certificate import ArraySpec, Certificate, Claim, Evidence, EvidenceSpec, Files, Kind, Role, Subject
 from certify.container import Statement
@@ -32,7 +32,8 @@ class Verification:
     """The proof that a check succeeded; there is no other way to get one than `verify`.
 
     `sentence` says what was verified, `subjects` maps each role to (name, sha256) pairs, `assumptions` are those it rests
-    on, `facts` are short remarks and `figures` numbers of the check (leaves, smallest margin, work).
+    on, `facts` are short remarks and `figures` numbers of the check (leaves, smallest margin, work); `signed_by` are the ids of the keys that
+    were given and signed it.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Verification:
     facts: tuple[str, ...]
     figures: Mapping[str, Any]
     checker: str
+    signed_by: tuple[str, ...] = ()
 
 
 def load(path: str | Path, limits: Limits | None = None) -> Certificate:
@@ -51,19 +53,22 @@ def load(path: str | Path, limits: Limits | None = None) -> Certificate:
     return decode(container.read(container.load_bytes(Path(path), limits), limits, Path(path).name))
 
 
-def verify(path: str | Path, subjects: Subjects = (), allow: Set[str] | None = None, limits: Limits | None = None) -> Verification:
+def verify(path: str | Path, subjects: Subjects = (), allow: Set[str] | None = None, limits: Limits | None = None,
+           keys: Sequence[str | Path] = (), threshold: int | None = None) -> Verification:
     """Verify the certificate at `path` against subject files and return what was verified.
 
     `subjects` is a list of files, matched by digest, or a mapping that pins roles; a subject that the certificate carries
-    needs no file. `allow` is the set of allowed assumptions (None: all but the opt-in ones). Raises Rejected, Declined
-    or UsageError (a file that can't be read).
+    needs no file. `allow` is the set of allowed assumptions (None: all but the opt-in ones). `keys` are files
+    of Ed25519 public keys in PEM, of which `threshold` (None: all) must have signed. Raises Rejected, Declined or UsageError (a file that
+    can't be read).
     """
-    if isinstance(subjects, str) or isinstance(allow, str):
-        raise TypeError("subjects is a list of files or a mapping, allow a set of names; a single string is neither")
+    if isinstance(subjects, str) or isinstance(allow, str) or isinstance(keys, str):
+        raise TypeError("subjects and keys are lists of files (or subjects a mapping), allow a set of names; a single string is neither")
     assumptions.require_known(allow)
     limits = (limits or Limits()).fresh()
     data = container.load_bytes(Path(path), limits)
-    return check(data, Path(path).name, read_subjects(subjects, limits), allow, limits)
+    return check(data, Path(path).name, read_subjects(subjects, limits), allow, limits,
+                 [container.load_bytes(Path(key), limits) for key in keys], threshold)
 
 
 def assign(paths: Sequence[Path], given: Mapping[str, Sequence[tuple[str, bytes]]], limits: Limits) -> list[dict[str, list[tuple[str, bytes]]]]:
@@ -81,14 +86,17 @@ def assign(paths: Sequence[Path], given: Mapping[str, Sequence[tuple[str, bytes]
             for own in wanted]
 
 
-def check(data: bytes, name: str, subjects: Mapping[str, Sequence[tuple[str, bytes]]], allow: Set[str] | None, limits: Limits) -> Verification:
-    """Verify the bytes of a certificate; `subjects` maps a role, or "" for any, to (file name, bytes) pairs."""
+def check(data: bytes, name: str, subjects: Mapping[str, Sequence[tuple[str, bytes]]], allow: Set[str] | None, limits: Limits,
+          keys: Sequence[bytes] = (), threshold: int | None = None) -> Verification:
+    """Verify the bytes of a certificate; `subjects` maps a role, or "" for any, to (file name, bytes) pairs, `keys` are public keys (PEM)."""
     try:
         statement = container.read(data, limits, name)
+        signers = signature.require(statement.raw, statement.signatures, keys, len(keys) if threshold is None else threshold) if keys else ()
         certificate = decode(statement)
         kind = registry.kind(certificate.claim.kind, certificate.claim.version)
         files = _match(certificate, kind, subjects, statement.inputs)
         result = kind.check(certificate.claim, certificate.evidence, files, limits)
+        unread = len(statement.signatures) - len(signers)
     except MemoryError:
         raise Declined("limit-reached", "the check ran out of memory", where=name, fix="verify it on a machine with more memory") from None
     assumptions.require_listed(result.assumptions, certificate.assumptions)
@@ -96,8 +104,9 @@ def check(data: bytes, name: str, subjects: Mapping[str, Sequence[tuple[str, byt
     digests = {subject.name: subject for subject in certificate.subjects}
     return Verification(certificate.id, certificate.claim, certificate.claim.sentence(),
                         {role: tuple(digests[name] for name in _names(given)) for role, given in certificate.claim.roles.items()},
-                        certificate.assumptions, (*result.facts, *(("products by a BLAS, as this run allows",) if limits.blas else ())),
-                        {**result.figures, "work": limits.spent}, f"certify {VERSION}")
+                        certificate.assumptions, (*result.facts, *(("products by a BLAS, as this run allows",) if limits.blas else ()),
+                                                     *((f"{unread} signatures not checked: no key of theirs was given",) if unread else ())),
+                        {**result.figures, "work": limits.spent}, f"certify {VERSION}", signers)
 
 
 def decode(statement: Statement) -> Certificate:
@@ -116,7 +125,7 @@ def decode(statement: Statement) -> Certificate:
     for key in sorted(spec.required - set(statement.arrays)):
         raise Rejected("array-shape", f"the evidence lacks the array {key!r}", where="evidence.arrays")
     evidence = Evidence(spec.kind, spec.version, items, statement.arrays)
-    return Certificate(statement.id, subjects, claim, predicate["assumptions"], evidence, predicate["producer"])
+    return Certificate(statement.id, subjects, claim, predicate["assumptions"], evidence, predicate["producer"], tuple(statement.signatures))
 
 
 def read_subjects(subjects: Subjects, limits: Limits) -> dict[str, list[tuple[str, bytes]]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from certify.assumptions import require_known
 from certify.errors import UsageError
+from certify.limits import Limits
 
 
 def allowed_names(texts: Sequence[str]) -> set[str] | None:
@@ -19,6 +20,20 @@ def allowed_names(texts: Sequence[str]) -> set[str] | None:
     if "none" in names and len(names) > 1:
         raise UsageError("setting-value", "--allow none beside other names", fix="give none alone, or the names")
     return names - {"none"}
+
+
+def public_keys(paths: Sequence[Path], threshold: int | None, limits: Limits) -> list[bytes]:
+    """Return the public keys in files; raises UsageError for one that can't be read, or a threshold that can't be met."""
+    from certify.container import load_bytes
+    from certify.signature import read_key
+
+    if threshold is not None and not 1 <= threshold <= len(paths):
+        raise UsageError("setting-value", f"--threshold {threshold} with {len(paths)} keys", fix="give a number from 1 to that of the keys")
+    keys = [load_bytes(path, limits) for path in paths]
+    ids = [read_key(key)[1] for key in keys]
+    if len(set(ids)) != len(ids):
+        raise UsageError("setting-value", "the same key is given twice", fix="give each key once")
+    return keys
 
 
 def pinned_subjects(texts: Sequence[str]) -> dict[str, list[str]]:

@@ -41,6 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("certificates", nargs="+", metavar="F.cert")
     parser.add_argument("--subject", action="append", default=[], metavar="[ROLE=]FILE", help="a file that the claim is about")
     parser.add_argument("--allow", action="append", default=[], metavar="NAME,...", help="allow exactly these assumptions (none: no assumption)")
+    parser.add_argument("--key", action="append", default=[], metavar="PUB.pem", help="a public key that must have signed it")
+    parser.add_argument("--threshold", type=int, default=None, metavar="N", help="how many of the keys must have signed (default: all)")
     parser.add_argument("--work", type=int, default=1 << 36, help="work budget in elementary operations")
     parser.add_argument("--memory", type=_bytes, default=2 << 30, help="memory that the check may take, such as 512MiB (default 2GiB)")
     parser.add_argument("--seconds", type=int, choices=range(1, 86_401), metavar="N", default=90, help="seconds that one check may take (default 90)")
@@ -89,7 +91,7 @@ def child() -> None:
 
 
 def _answer(options: argparse.Namespace) -> tuple[int, str]:
-    from certify.cli.arguments import allowed_names, pinned_subjects
+    from certify.cli.arguments import allowed_names, pinned_subjects, public_keys
     from certify.cli.report_text import verification_json, verification_lines
     from certify.container import load_bytes
     from certify.errors import CertifyError, one_line
@@ -103,7 +105,8 @@ def _answer(options: argparse.Namespace) -> tuple[int, str]:
         given = read_subjects(pinned_subjects(options.subject), limits)
         files = assign(paths, given, limits)[options.inside]
         path = paths[options.inside]
-        result = check(load_bytes(path, limits), path.name, files, allowed_names(options.allow), limits.fresh())
+        result = check(load_bytes(path, limits), path.name, files, allowed_names(options.allow), limits.fresh(),
+                       public_keys([Path(key) for key in options.key], options.threshold, limits), options.threshold)
     except CertifyError as trouble:
         told = {"file": name, "verdict": trouble.verdict, "code": trouble.code, "what": trouble.what, "where": trouble.where, "fix": trouble.fix}
         if options.json:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from certify.container import save
 from certify.errors import CertifyError, UsageError
+from certify.files import save
 from certify.limits import Limits
 from certify.readers.onnx_wire import decode_model
 from certify.verification import read_subject

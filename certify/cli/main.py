@@ -19,9 +19,11 @@ _COMMANDS = {
     "claims": ("certify.cli.listing:claims", "List the kinds of claims, their roles and fields."),
     "convert": ("certify.cli.convert:convert", "Make a canonical subject file from what you have."),
     "explain": ("certify.cli.explain:explain", "Explain a code or an assumption."),
+    "key": ("certify.cli.sign:key", "Make a pair of keys for signatures."),
     "prove": ("certify.cli.prove:prove", "Prove or refute a claim and write its certificate."),
     "provers": ("certify.cli.listing:provers", "List the provers and the kinds they emit."),
     "show": ("certify.cli.show:show", "Show what is in a certificate or a subject file."),
+    "sign": ("certify.cli.sign:sign", "Sign a certificate; its id stays the same."),
     "verify": ("certify.cli.verify:verify", "Verify certificates against their subject files."),
 }
 

@@ -66,7 +66,7 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
            resume: Path | None, seed: int, progress: str, json_output: bool, dry_run: bool) -> int:
     from certify.certificate import Subject
     from certify.cli.listing import prover_for
-    from certify.container import save
+    from certify.files import save
     from certify.limits import Limits
     from certify.verification import read_subject
     from certify_solvers.common.emit import certificate, checked

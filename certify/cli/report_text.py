@@ -18,6 +18,7 @@ def verification_lines(result: Verification) -> list[str]:
     figures = [f"{name.replace('_', ' ')} {value:.4g}" if isinstance(value, float) else f"{name.replace('_', ' ')} {value}"
                for name, value in result.figures.items() if name != "work"]
     lines.append(" · ".join([*result.facts, *figures]))
+    lines += [f"signed by {keyid}" for keyid in result.signed_by]
     lines.append(f"id {result.id}")
     return lines
 
@@ -32,4 +33,5 @@ def verification_json(result: Verification) -> dict[str, Any]:
         "subjects": {role: [{"name": s.name, "sha256": s.sha256} for s in subjects] for role, subjects in result.subjects.items()},
         "assumptions": list(result.assumptions), "facts": list(result.facts),
         "figures": {name: str(value) if isinstance(value, Fraction) else value for name, value in result.figures.items()}, "checker": result.checker,
+        "signed_by": list(result.signed_by),
     }

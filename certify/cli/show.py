@@ -96,6 +96,8 @@ def _certificate(certificate: Certificate, size: int) -> None:
         click.echo(f"          {name}: {shown}{more}")
     made = certificate.producer
     click.echo(f"producer  {made['name']} {made['version']}, prover {made['prover']}, seed {made['seed']}")
+    for keyid in certificate.signatures:
+        click.echo(f"signature of the key {keyid} (not checked here: certify verify --key)")
     click.echo(f"id        {certificate.id}\nsize      {size} bytes")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from certify.cli.arguments import allowed_names, pinned_subjects
+from certify.cli.arguments import allowed_names, pinned_subjects, public_keys
 from certify.cli.output import as_json, error_json, fail, stop, verdict
 from certify.cli.report_text import verification_json, verification_lines
 from certify.errors import CertifyError, one_line
@@ -19,11 +19,13 @@ _WORST = (70, 1, 3, 2, 0)
 @click.argument("certificates", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--subject", "subjects", multiple=True, metavar="[ROLE=]FILE", help="A file that the claim is about; matched by its digest.")
 @click.option("--allow", "allowed", multiple=True, metavar="NAME,...", help="Allow exactly these assumptions (none: no assumption).")
+@click.option("--key", "keys", multiple=True, type=click.Path(path_type=Path), metavar="PUB.pem", help="A public key that must have signed it.")
+@click.option("--threshold", type=click.IntRange(1), default=None, metavar="N", help="How many of the keys must have signed.  [default: all]")
 @click.option("--work", type=click.IntRange(1), default=None, help="Work budget in elementary operations.  [default: 2^36]")
 @click.option("--blas", is_flag=True, help="Let this run take products from a BLAS: faster, and trusts that it computes what it says.")
 @click.option("--json", "json_output", is_flag=True, help="One JSON object a certificate.")
-def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: tuple[str, ...], work: int | None, blas: bool,
-           json_output: bool) -> None:
+def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: tuple[str, ...], keys: tuple[Path, ...],
+           threshold: int | None, work: int | None, blas: bool, json_output: bool) -> None:
     """Verify CERTIFICATES against their subject files, with the trusted checker alone.
 
     \b
@@ -37,11 +39,12 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
     limits = Limits(blas=blas) if work is None else Limits(work=work, blas=blas)
     allow = allowed_names(allowed)
     given = read_subjects(pinned_subjects(subjects), limits)
+    pems = public_keys(keys, threshold, limits)
     fitting = assign(certificates, given, limits) if len(certificates) > 1 else [given]
     statuses: list[int] = []
     for path, files in zip(certificates, fitting, strict=True):
         try:
-            result = check(load_bytes(path, limits), path.name, files, allow, limits.fresh())
+            result = check(load_bytes(path, limits), path.name, files, allow, limits.fresh(), pems, threshold)
         except CertifyError as trouble:
             statuses.append(trouble.exit_status)
             if json_output:

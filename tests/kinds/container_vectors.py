@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 import zlib
 from collections.abc import Iterator
 from typing import Any
 
+from certify import signature
 from certify.certificate import MIMETYPE
 from kinds.attacks import Vector, own
 from kinds.region_vectors import bases
@@ -124,8 +126,16 @@ def vectors() -> Iterator[Vector]:
         yield case(f"name-with-{name}", "malformed", edited(lambda c, text_=text_: _rename(c, text_)), "names read like sentences or digests")
     yield case("assumptions-twice", "malformed", edited(lambda c: c["predicate"]["assumptions"].append("real-arithmetic")),
                "a second form of the same list")
-    yield case("signed", "feature-unsupported", parts(text, ("signatures/a.json", b"{}")), "a signature that nobody checks", "declined",
-               flags=("later-version",))
+    keyid = "5e" * 32
+    envelope = signature.envelope(text, keyid, bytes(64))
+    yield case("signed", "", parts(text, (f"signatures/{keyid}", envelope)), "none: without keys, nobody's signature is asked for", "verified")
+    other = signature.envelope(text.replace(b"ramp", b"lamp"), keyid, bytes(64))
+    yield case("signature-of-another-certificate", "signature-invalid", parts(text, (f"signatures/{keyid}", other)), "the payload is not compared")
+    yield case("signature-empty", "signature-invalid", parts(text, (f"signatures/{keyid}", b"{}")), "an envelope without a signature counts as one")
+    yield case("signature-in-another-form", "signature-invalid", parts(text, (f"signatures/{keyid}", envelope + b"\n")), "bytes behind an envelope")
+    yield case("signature-under-another-key", "malformed", parts(text, (f"signatures/{'5f' * 32}", envelope)), "the name of a key is not compared")
+    yield case("signature-before-inputs", "malformed", parts(text, (f"signatures/{keyid}", envelope), (
+        f"inputs/{hashlib.sha256(files[0][2]).hexdigest()}", files[0][2])), "members in any order")
     rational = json.loads(text)
     for name, number in (("1e9999999", "1e9999999"), ("2-over-6", "2/6"), ("plus", "+1/3"), ("underscore", "1_0/3"), ("minus-zero", "-0"),
                          ("over-one", "3/1"), ("over-zero", "1/0"),

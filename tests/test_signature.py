@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Signatures: who signed is told, the id stays, one copied from another certificate fails, and another implementation agrees."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+
+from certify import archive, canonical, container, signature
+from certify.cli.main import cli
+from certify.errors import CertifyError
+from certify.limits import Limits
+from certify.verification import Verification, check
+from kinds.region_vectors import bases
+from toolkit import Specimen, refused
+
+ONE, TWO = (Ed25519PrivateKey.from_private_bytes(bytes([k] * 32)) for k in (1, 2))
+
+
+def pem(secret: Ed25519PrivateKey) -> bytes:
+    """Return the public key in PEM."""
+    return secret.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+def keyid(secret: Ed25519PrivateKey) -> str:
+    """Return a key's id."""
+    return signature.read_key(pem(secret))[1]
+
+
+def raw(specimen: Specimen) -> bytes:
+    """Return the bytes of a specimen's statement."""
+    return canonical.encode(specimen.content())
+
+
+def signed(specimen: Specimen, *secrets: Ed25519PrivateKey) -> dict[str, bytes]:
+    """Return signatures over a specimen by key id."""
+    return {keyid(secret): secret.sign(signature.pre_authentication(raw(specimen))) for secret in secrets}
+
+
+def seal(specimen: Specimen, signatures: Mapping[str, bytes]) -> bytes:
+    """Return the bytes of a signed certificate."""
+    return b"".join(map(bytes, archive.pieces(container.members(specimen.content(), specimen.arrays, {}, signatures))))
+
+
+def verified(specimen: Specimen, data: bytes, keys: list[bytes], threshold: int | None = None) -> Verification:
+    """Verify a signed certificate against the specimen's files."""
+    return check(data, "signed", {role: [pair] for role, pair in specimen.files.items()}, None, Limits().fresh(), keys, threshold)
+
+
+def test_signing_keeps_the_id_and_the_verdict_names_the_signers() -> None:
+    leaf = bases().leaf
+    plain = leaf.verify()
+    both = verified(leaf, seal(leaf, signed(leaf, ONE, TWO)), [pem(ONE), pem(TWO)])
+    assert both.id == plain.id and both.signed_by == tuple(sorted((keyid(ONE), keyid(TWO)))) and plain.signed_by == ()
+    one = verified(leaf, seal(leaf, signed(leaf, ONE, TWO)), [pem(TWO)])
+    assert one.signed_by == (keyid(TWO),) and any("1 signatures not checked" in fact for fact in one.facts)
+    none = verified(leaf, seal(leaf, signed(leaf, ONE)), [])
+    assert none.signed_by == () and any("not checked" in fact for fact in none.facts)
+
+
+def test_a_key_that_did_not_sign_is_missing_and_a_threshold_counts_keys() -> None:
+    leaf = bases().leaf
+    data = seal(leaf, signed(leaf, ONE))
+    refused("signature-missing", verified, leaf, leaf.seal(), [pem(ONE)])
+    refused("signature-missing", verified, leaf, data, [pem(TWO)])
+    refused("signature-missing", verified, leaf, data, [pem(ONE), pem(TWO)])
+    assert verified(leaf, data, [pem(ONE), pem(TWO)], 1).signed_by == (keyid(ONE),)
+    refused("signature-missing", verified, leaf, data, [pem(ONE), pem(ONE)], 2)  # one signer twice is one
+
+
+def test_a_signature_of_another_certificate_is_refused_with_and_without_keys() -> None:
+    leaf, split = bases().leaf, bases().split
+    foreign = signed(split, ONE)
+    data = seal(leaf, foreign)  # a well-formed envelope over this statement, with the other's signature in it
+    refused("signature-invalid", verified, leaf, data, [pem(ONE)])
+    copied = [*container.members(leaf.content(), leaf.arrays, {}), (f"signatures/{keyid(ONE)}", signature.envelope(raw(split), keyid(ONE),
+                                                                                                                foreign[keyid(ONE)]))]
+    whole = b"".join(map(bytes, archive.pieces(copied)))
+    for keys in ([], [pem(ONE)]):
+        refused("signature-invalid", verified, leaf, whole, keys)
+
+
+def test_every_bit_of_a_signature_counts() -> None:
+    leaf = bases().leaf
+    right = signed(leaf, ONE)[keyid(ONE)]
+    for bit in range(0, 512, 37):
+        wrong = bytearray(right)
+        wrong[bit // 8] ^= 1 << bit % 8
+        refused("signature-invalid", verified, leaf, seal(leaf, {keyid(ONE): bytes(wrong)}), [pem(ONE)])
+    refused("signature-invalid", verified, leaf, seal(leaf, {keyid(ONE): TWO.sign(signature.pre_authentication(raw(leaf)))}), [pem(ONE)])
+
+
+def _with(specimen: Specimen, name: str, data: bytes) -> bytes:
+    return b"".join(map(bytes, archive.pieces([*container.members(specimen.content(), specimen.arrays, {}), (name, data)])))
+
+
+def test_an_envelope_has_one_form() -> None:
+    leaf = bases().leaf
+    name, text = f"signatures/{keyid(ONE)}", signature.envelope(raw(leaf), keyid(ONE), signed(leaf, ONE)[keyid(ONE)])
+    assert verified(leaf, _with(leaf, name, text), [pem(ONE)])
+    parsed = json.loads(text)
+    assert canonical.encode(parsed) == text and base64.b64decode(parsed["payload"]) == raw(leaf)
+    others = [text + b" ", text[:-1], text.replace(b'":"', b'": "'), json.dumps(parsed, indent=1).encode(), text.replace(b"==", b"="),
+              text.replace(b"in-toto", b"other-x"), canonical.encode({**parsed, "x": 1}), b"", b"{}", text.replace(b"}]}", b"},{}]}")]
+    for other in others:
+        refused("signature-invalid", verified, leaf, _with(leaf, name, other), [])
+    tail = bytearray(text)
+    at = text.rindex(b"==") - 1
+    for spare in b"ABCDEFGHIJKLMNOP":  # base64 with unused bits set decodes to the same signature
+        tail[at] = spare
+        try:
+            verified(leaf, _with(leaf, name, bytes(tail)), [])
+        except CertifyError as trouble:
+            assert trouble.code == "malformed"
+        else:
+            assert spare in b"AQgw" and base64.b64decode(json.loads(bytes(tail))["signatures"][0]["sig"])
+    refused("malformed", verified, leaf, _with(leaf, f"signatures/{keyid(TWO)}", text), [])
+    for bad in ("signatures/x", "signatures/", "signatures/" + "g" * 64):
+        with pytest.raises(CertifyError) as caught:
+            verified(leaf, _with(leaf, bad, text), [])
+        assert caught.value.code in ("malformed", "unused-evidence")
+
+
+def test_keys_that_are_none_are_usage_errors() -> None:
+    leaf = bases().leaf
+    secret = ONE.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    for bad in (b"", b"x", secret, b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"):
+        refused("key-unreadable", verified, leaf, seal(leaf, signed(leaf, ONE)), [bad])
+
+
+def test_another_implementation_agrees() -> None:
+    dsse = pytest.importorskip("securesystemslib.dsse")
+    signer = pytest.importorskip("securesystemslib.signer")
+    leaf = bases().leaf
+    text = signature.envelope(raw(leaf), keyid(ONE), signed(leaf, ONE)[keyid(ONE)])
+    theirs = dsse.Envelope.from_dict(json.loads(text))
+    key = signer.SSlibKey.from_crypto(ONE.public_key(), keyid=keyid(ONE))
+    assert set(theirs.verify([key], 1)) == {keyid(ONE)} and theirs.payload == raw(leaf)
+    other = signer.SSlibKey.from_crypto(TWO.public_key(), keyid=keyid(ONE))
+    with pytest.raises(Exception, match="signature"):
+        theirs.verify([other], 1)
+    made = dsse.Envelope(raw(leaf), signature.PAYLOAD_TYPE, {})
+    made.sign(signer.CryptoSigner(ONE, key))
+    assert made.signatures[keyid(ONE)].signature == signed(leaf, ONE)[keyid(ONE)].hex()
+
+
+def test_the_commands_make_keys_sign_and_verify(tmp_path: Path) -> None:
+    leaf = bases().leaf
+    path = tmp_path / "a.cert"
+    path.write_bytes(leaf.seal())
+    subjects = []
+    for _, (name, data) in leaf.files.items():
+        (tmp_path / name).write_bytes(data)
+        subjects += ["--subject", str(tmp_path / name)]
+
+    def run(*words: str) -> tuple[int, str]:
+        done = CliRunner().invoke(cli, list(words))
+        return done.exit_code, done.output
+
+    assert run("key", "new", str(tmp_path / "k"))[0] == 0 and run("key", "new", str(tmp_path / "other"))[0] == 0
+    assert (tmp_path / "k.pem").stat().st_mode & 0o077 == 0
+    with pytest.raises(CertifyError):
+        CliRunner().invoke(cli, ["key", "new", str(tmp_path / "k")], catch_exceptions=False)
+    before = container.read(path.read_bytes(), Limits(), "a").id
+    assert run("sign", str(path), "--key", str(tmp_path / "k.pem"))[0] == 0
+    once = path.read_bytes()
+    assert run("sign", str(path), "--key", str(tmp_path / "k.pem"))[0] == 0 and path.read_bytes() == once  # Ed25519 is deterministic
+    assert container.read(once, Limits(), "a").id == before
+    status, text = run("verify", str(path), *subjects, "--key", str(tmp_path / "k.pub.pem"))
+    assert status == 0 and "signed by" in text
+    status, text = run("verify", str(path), *subjects, "--key", str(tmp_path / "other.pub.pem"))
+    assert status == 1 and "signature-missing" in text
+    both = ("--key", str(tmp_path / "other.pub.pem"), "--key", str(tmp_path / "k.pub.pem"))
+    status, text = run("verify", str(path), *subjects, *both, "--threshold", "1")
+    assert status == 0
