@@ -17,11 +17,15 @@ from certify.errors import CertifyError
 
 _COMMANDS = {
     "claims": ("certify.cli.listing:claims", "List the kinds of claims, their roles and fields."),
+    "completion": ("certify.cli.completion:completion", "Print a shell's completion script."),
     "convert": ("certify.cli.convert:convert", "Make a canonical subject file from what you have."),
+    "diff": ("certify.cli.diff:diff", "Say in what two certificates differ."),
+    "doctor": ("certify.cli.doctor:doctor", "Say what is installed and what is missing."),
     "explain": ("certify.cli.explain:explain", "Explain a code or an assumption."),
     "key": ("certify.cli.sign:key", "Make a pair of keys for signatures."),
     "prove": ("certify.cli.prove:prove", "Prove or refute a claim and write its certificate."),
     "provers": ("certify.cli.listing:provers", "List the provers and the kinds they emit."),
+    "selftest": ("certify.cli.selftest:selftest", "Run the shipped test vectors."),
     "show": ("certify.cli.show:show", "Show what is in a certificate or a subject file."),
     "sign": ("certify.cli.sign:sign", "Sign a certificate; its id stays the same."),
     "verify": ("certify.cli.verify:verify", "Verify certificates against their subject files."),
