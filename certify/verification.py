@@ -20,7 +20,7 @@ from certify import assumptions, container, registry, signature
 from certify._version import VERSION
 from certify.certificate import ArraySpec, Certificate, Claim, Evidence, EvidenceSpec, Files, Kind, Role, Subject
 from certify.container import Statement
-from certify.errors import CertifyError, Declined, Rejected, UsageError, malformed
+from certify.errors import Declined, Rejected, UsageError, malformed
 from certify.limits import Limits
 
 _MOST_RATIO = 200  # unpacked to packed: real models and properties stay below 20, bombs come near 1000
@@ -69,21 +69,6 @@ def verify(path: str | Path, subjects: Subjects = (), allow: Set[str] | None = N
     data = container.load_bytes(Path(path), limits)
     return check(data, Path(path).name, read_subjects(subjects, limits), allow, limits,
                  [container.load_bytes(Path(key), limits) for key in keys], threshold)
-
-
-def assign(paths: Sequence[Path], given: Mapping[str, Sequence[tuple[str, bytes]]], limits: Limits) -> list[dict[str, list[tuple[str, bytes]]]]:
-    """Return, for each certificate, the files that fit it or fit none: of several certificates, a file need fit only one."""
-    wanted: list[set[str]] = []
-    for path in paths:
-        try:
-            statement = container.read(container.load_bytes(path, limits), limits, path.name)
-            wanted.append({subject["digest"]["sha256"] for subject in statement.content["subject"]})
-        except CertifyError:  # its own check says what is wrong with it
-            wanted.append(set())
-    known: set[str] = set().union(*wanted)
-    digests = {role: [(hashlib.sha256(data).hexdigest(), name, data) for name, data in files] for role, files in given.items()}
-    return [{role: [(name, data) for digest, name, data in files if digest in own or digest not in known] for role, files in digests.items()}
-            for own in wanted]
 
 
 def check(data: bytes, name: str, subjects: Mapping[str, Sequence[tuple[str, bytes]]], allow: Set[str] | None, limits: Limits,

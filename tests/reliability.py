@@ -7,43 +7,20 @@ Counts are of this run: resealed mutants with their exact truth, the corpus of v
 from __future__ import annotations
 
 import argparse
-import ast
-import io
 import json
-import subprocess
 import sys
-import tokenize
 from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / part) for part in ("", "solvers", "problems", "tests")]
 
-
-def code_lines(path: Path) -> int:
-    """Return the number of lines that hold code: no blank lines, comments or docstrings."""
-    source = path.read_text("utf-8")
-    prose: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and node.body and isinstance(node.body[0], ast.Expr):
-            first = node.body[0]
-            if isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-                prose |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
-    held: set[int] = set()
-    quiet = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in quiet:
-            held |= set(range(token.start[0], token.end[0] + 1))
-    return len(held - prose)
+from certify.cli.trusted import code_lines, imported  # noqa: E402
 
 
 def trusted_files(kind: str) -> list[Path]:
     """Return the files of ours that verifying a kind imports, found in a fresh interpreter."""
-    script = ("import sys\nfrom certify import registry, verification\n"
-              + (f"registry.kind({kind!r})\n" if kind else "")
-              + "print('\\n'.join(m.__file__ for n, m in sys.modules.items() if n.split('.')[0].startswith('certify') and m.__file__))")
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    return sorted({Path(line) for line in done.stdout.split()})
+    return imported(kind)
 
 
 def core_lines() -> int:

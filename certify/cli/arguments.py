@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from certify.assumptions import require_known
-from certify.errors import UsageError
+from certify.errors import CertifyError, UsageError
 from certify.limits import Limits
 
 
@@ -46,3 +47,20 @@ def pinned_subjects(texts: Sequence[str]) -> dict[str, list[str]]:
         else:
             pinned.setdefault("", []).append(text)
     return pinned
+
+
+def assign(paths: Sequence[Path], given: Mapping[str, Sequence[tuple[str, bytes]]], limits: Limits) -> list[dict[str, list[tuple[str, bytes]]]]:
+    """Return, for each certificate, the files that fit it or fit none: of several certificates, a file need fit only one."""
+    from certify import container
+
+    wanted: list[set[str]] = []
+    for path in paths:
+        try:
+            statement = container.read(container.load_bytes(path, limits), limits, path.name)
+            wanted.append({subject["digest"]["sha256"] for subject in statement.content["subject"]})
+        except CertifyError:  # its own check says what is wrong with it
+            wanted.append(set())
+    known: set[str] = set().union(*wanted)
+    digests = {role: [(hashlib.sha256(data).hexdigest(), name, data) for name, data in files] for role, files in given.items()}
+    return [{role: [(name, data) for digest, name, data in files if digest in own or digest not in known] for role, files in digests.items()}
+            for own in wanted]

@@ -91,12 +91,12 @@ def child() -> None:
 
 
 def _answer(options: argparse.Namespace) -> tuple[int, str]:
-    from certify.cli.arguments import allowed_names, pinned_subjects, public_keys
+    from certify.cli.arguments import allowed_names, assign, pinned_subjects, public_keys
     from certify.cli.report_text import verification_json, verification_lines
     from certify.container import load_bytes
     from certify.errors import CertifyError, one_line
     from certify.limits import Limits
-    from certify.verification import assign, check, read_subjects
+    from certify.verification import check, read_subjects
 
     name = options.certificates[options.inside]
     try:

@@ -34,8 +34,10 @@ _MOST = 12
 @click.option("--claim", "part", flag_value="claim", help="Only the claim in words.")
 @click.option("--json", "part", flag_value="json", help="The statement as JSON.")
 @click.option("--tree", "part", flag_value="tree", help="The tree of the evidence, indented.")
+@click.option("--trusted", "part", flag_value="trusted", help="The modules that its verdict rests on, with their lines of code.")
+@click.option("--subject", "subjects", multiple=True, type=click.Path(path_type=Path), help="A file that the claim is about, for --trusted.")
 @click.option("--evidence", "array", metavar="NAME", help="Print one item or array of the evidence, one entry a line.")
-def show(file: Path, part: str | None, array: str | None) -> None:
+def show(file: Path, part: str | None, subjects: tuple[Path, ...], array: str | None) -> None:
     """Show FILE: a certificate, an ONNX model, a VNN-LIB property, points or labels. Nothing is checked."""
     limits = Limits()
     data = load_bytes(file, limits)
@@ -58,6 +60,8 @@ def show(file: Path, part: str | None, array: str | None) -> None:
                  "evidence": {"kind": certificate.evidence.kind, "version": certificate.evidence.version, "items": dict(certificate.evidence.items),
                               "arrays": {k: {"dtype": a.dtype.str, "shape": list(a.shape)} for k, a in certificate.evidence.arrays.items()}},
                  "producer": dict(certificate.producer)})
+    elif part == "trusted":
+        _trusted(file, subjects)
     elif part == "tree":
         _tree(certificate)
     elif array is not None and array in certificate.evidence.items:
@@ -72,6 +76,19 @@ def show(file: Path, part: str | None, array: str | None) -> None:
             click.echo(json.dumps(row))
     else:
         _certificate(certificate, len(data))
+
+
+def _trusted(file: Path, subjects: tuple[Path, ...]) -> None:
+    """Print the modules that the checker imported to verify a certificate."""
+    import certify
+    from certify.cli.trusted import code_lines, imported
+
+    root = Path(certify.__file__).parent
+    counts = {path.relative_to(root).as_posix(): code_lines(path) for path in imported(certificate=file, subjects=subjects)}
+    for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
+        if count:
+            click.echo(f"{count:6d}  certify/{name}")
+    click.echo(f"{sum(counts.values()):6d}  lines of code in all, without blank lines, comments and docstrings")
 
 
 def _certificate(certificate: Certificate, size: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from certify.cli.arguments import allowed_names, pinned_subjects, public_keys
+from certify.cli.arguments import allowed_names, assign, pinned_subjects, public_keys
 from certify.cli.output import as_json, error_json, fail, stop, verdict
 from certify.cli.report_text import verification_json, verification_lines
 from certify.errors import CertifyError, one_line
@@ -34,7 +34,7 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
     """
     from certify.container import load_bytes
     from certify.limits import Limits
-    from certify.verification import assign, check, read_subjects
+    from certify.verification import check, read_subjects
 
     limits = Limits(blas=blas) if work is None else Limits(work=work, blas=blas)
     allow = allowed_names(allowed)
