@@ -6,13 +6,14 @@ from __future__ import annotations
 import ast
 import io
 import json
+import os
 import subprocess
 import sys
 import tokenize
 from collections.abc import Sequence
 from pathlib import Path
 
-from certify.errors import Declined
+from certify.errors import Declined, Rejected, UsageError
 
 _PROGRAM = """
 import json, sys
@@ -20,26 +21,27 @@ from certify import registry, verification
 asked = json.load(sys.stdin)
 if asked["kind"]:
     registry.kind(asked["kind"])
-outcome = ""
+outcome = None
 if asked["certificate"]:
     from certify.errors import CertifyError
     try:
         verification.verify(asked["certificate"], asked["subjects"])
     except CertifyError as trouble:
-        outcome = str(trouble)
+        outcome = [trouble.exit_status, trouble.code, trouble.what, trouble.where, trouble.fix]
 files = sorted({m.__file__ for n, m in sys.modules.items() if n.split(".")[0].startswith("certify") and getattr(m, "__file__", None)})
 print(json.dumps([outcome, files]))
 """
 
 
 def imported(kind: str = "", certificate: Path | None = None, subjects: Sequence[Path] = ()) -> list[Path]:
-    """Return the files that the checker imports: for a kind of claim, or to verify a certificate; raises Declined where it doesn't verify."""
+    """Return the files that the checker imports: for a kind of claim, or to verify a certificate; raises what `verify` raises."""
     asked = {"kind": kind, "certificate": str(certificate) if certificate is not None else "", "subjects": [str(path) for path in subjects]}
-    done = subprocess.run([sys.executable, "-P", "-c", _PROGRAM], input=json.dumps(asked), capture_output=True, text=True, check=True)
+    here = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    done = subprocess.run([sys.executable, "-P", "-c", _PROGRAM], input=json.dumps(asked), capture_output=True, text=True, check=True, env=here)
     outcome, files = json.loads(done.stdout)
-    if outcome:
-        raise Declined("subject-missing" if "subject" in outcome else "undecided", f"it is not verified: {outcome}",
-                       fix="give its subjects with --subject, and see what `certify verify` says")
+    if outcome is not None:
+        status, code, what, where, fix = outcome
+        raise {1: Rejected, 3: Declined}.get(status, UsageError)(code, what, where=where, fix=fix)
     return [Path(file) for file in files]
 
 
