@@ -17,6 +17,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
+from machine import described, load
+
 _TOLD = {"unsat": "proved", "sat": "refuted"}
 BIN = Path(sys.executable).parent
 
@@ -33,6 +35,7 @@ def main() -> int:
     table: dict[str, Counter[str]] = defaultdict(Counter)
     seconds: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     contradictions = 0
+    print(described(), flush=True)
     with tempfile.TemporaryDirectory() as scratch, (options.data / "verdicts.csv").open(newline="") as rows:
         for row in csv.DictReader(rows):
             if wanted and row["folder"] not in wanted:
@@ -54,6 +57,7 @@ def main() -> int:
         words = ", ".join(f"{count} {word}" for word, count in sorted(counts.items()))
         print(f"{net:32s} {words:60s} {seconds[net][0]:9.1f}s {seconds[net][1]:9.1f}s")
     print(f"contradictions: {contradictions}")
+    print(load())
     return 1 if contradictions else 0
 
 
