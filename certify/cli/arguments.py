@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `certify verify` and `certify-check` understand alike: --allow and --subject."""
+"""What `certify verify` and `certify-check` have in common: --allow, --subject, and which of several files an error is about."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from certify.assumptions import require_known
-from certify.errors import UsageError
+from certify.errors import UsageError, one_line
 
 
 def allowed_names(texts: Sequence[str]) -> set[str] | None:
@@ -31,3 +31,8 @@ def pinned_subjects(texts: Sequence[str]) -> dict[str, list[str]]:
         else:
             pinned.setdefault("", []).append(text)
     return pinned
+
+
+def of_file(name: str, where: str) -> str:
+    """Return the place of an error with the file it is in, named once."""
+    return where if name in where else one_line(f"{name}: {where}" if where else name)

@@ -106,7 +106,8 @@ def _rows(certificate: Certificate) -> None:
         rows = certificate.evidence.arrays.get(f"{name}_row", np.zeros(0, "<i4")).tolist()
         listed += len(rows)
         shown = ", ".join(map(str, rows[:_MOST]))
-        click.echo(f"{name:10s}{len(rows)} {words}{': ' if rows else ''}{shown}{', ...' if len(rows) > _MOST else ''}")
+        more = f", ... (--evidence {name}_row prints them all)" if len(rows) > _MOST else ""
+        click.echo(f"{name:10s}{len(rows)} {words}{': ' if rows else ''}{shown}{more}")
     click.echo(f"open      {certificate.claim.says['of'] - listed} of {certificate.claim.says['of']} rows")
 
 
@@ -160,7 +161,8 @@ def _float(value: Fraction, sign: str = "") -> str:
 
 def _row(row: Row) -> str:
     terms = [f"{_float(c, '+')} {letter}_{i}" for letter, side in (("X", row.inputs), ("Y", row.outputs)) for i, c in side.items()]
-    return f"{' '.join(terms)} {_float(row.constant, '+')} {'<' if row.strict else '<='} 0"
+    terms += [_float(row.constant, "+")] if row.constant or not terms else []
+    return f"{' '.join(terms)} {'<' if row.strict else '<='} 0"
 
 
 def _side(part: Part, index: int) -> str:
@@ -173,7 +175,8 @@ def _subject(path: Path, data: bytes, limits: Limits) -> None:
     click.echo(f"sha256    {hashlib.sha256(data).hexdigest()}")
     if data.startswith(b"\x93NUMPY"):
         array = read_npy(data)
-        click.echo(f"points    {array.dtype.str} of shape {list(array.shape)}")
+        between = f", values from {array.min():g} to {array.max():g}" if array.size else ""
+        click.echo(f"array     {array.dtype.str} of shape {list(array.shape)} ({array.dtype.name}){between}")
         return
     name = path.name.removesuffix(".gz")
     if name.endswith(".vnnlib"):
