@@ -115,10 +115,10 @@ def _answer(options: argparse.Namespace) -> tuple[int, str]:
         told = {"file": name, "verdict": trouble.verdict, "code": trouble.code, "what": trouble.what, "where": trouble.where, "fix": trouble.fix}
         if options.json:
             return trouble.exit_status, json.dumps(told)
-        word = trouble.verdict if trouble.verdict in ("rejected", "declined") else "error:"
+        word = f"{trouble.verdict} " if trouble.verdict in ("rejected", "declined") else "error:"
         if len(options.certificates) > 1:
             trouble.where = of_file(name, trouble.where)
-        return trouble.exit_status, f"{word}  {trouble}\n          {trouble.fix}  (certify explain {trouble.code})"
+        return trouble.exit_status, f"{word} {trouble}\n{' ' * (len(word) + 1)}{trouble.fix}  (certify explain {trouble.code})"
     except MemoryError:
         raise
     except Exception as trouble:

@@ -153,3 +153,10 @@ def test_progress_in_words() -> None:
     assert _line("radius", {"at": 0.0625, "proved": 0.03125, "refuted": 0}) == "radius · at 0.0625 · proved 0.03125"
     assert _line("bounding", {"parts": 2}) == "bounding · 2 parts"
     assert _line("rows", {"done": 1, "of": 2, "open": 0}).endswith("1 of 2 · 0 open")
+
+
+def test_both_commands_say_an_error_alike(folder: Path) -> None:
+    (folder / "cut.cert").write_bytes(b"PK\3\4")
+    for name in ("nowhere.cert", "cut.cert"):
+        one, other = run(folder, "verify", name), _check(folder, name)
+        assert (one.returncode, one.stdout, one.stderr) == (other.returncode, other.stdout, other.stderr)
