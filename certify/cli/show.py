@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 
 import click
@@ -119,11 +120,11 @@ def _tree(certificate: Certificate) -> None:
     # The number of inputs is the model's, which is not at hand: splits on inputs are those with a threshold, and their items come first.
     items = sorted(item for item in arrays["tree"].tolist() if item >= 0)
     neurons = set(items[len(arrays.get("split_at", ())):])
-    roots = iter(arrays["robust_row"].tolist() if "robust_row" in arrays else [])
+    rows, several = arrays.get("robust_row"), _roots(arrays["tree"].tolist()) > 1
+    roots = (f"row {row}: " for row in rows.tolist()) if rows is not None else (f"part {part}: " if several else "" for part in count())
     pending: list[tuple[int, str]] = []
     for item in arrays["tree"].tolist():
-        row = None if pending else next(roots, None)
-        depth, side = pending.pop() if pending else (0, "" if row is None else f"row {row}: ")
+        depth, side = pending.pop() if pending else (0, next(roots, ""))
         if item < 0:
             click.echo(f"{'  ' * depth}{side}leaf {-1 - item}")
             continue
@@ -134,6 +135,15 @@ def _tree(certificate: Certificate) -> None:
         theta = next(thresholds, "?")
         click.echo(f"{'  ' * depth}{side}split input {item} at {theta}")
         pending += [(depth + 1, f"x_{item} <= {theta}: "), (depth + 1, f"x_{item} >= {theta}: ")]
+
+
+def _roots(tree: list[int]) -> int:
+    """Return how many trees are written one behind the other, in preorder."""
+    roots = left = 0
+    for item in tree:
+        roots, left = (roots, left) if left else (roots + 1, 1)
+        left += 1 if item >= 0 else -1
+    return roots
 
 
 def _parts(found: Parts) -> None:

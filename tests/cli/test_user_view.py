@@ -160,3 +160,19 @@ def test_both_commands_say_an_error_alike(folder: Path) -> None:
     for name in ("nowhere.cert", "cut.cert"):
         one, other = run(folder, "verify", name), _check(folder, name)
         assert (one.returncode, one.stdout, one.stderr) == (other.returncode, other.stdout, other.stderr)
+
+
+def test_a_setting_of_another_kind(folder: Path) -> None:
+    said = refused(folder, 2, "setting-unknown", *ACCURACY, "--set", "radius=1", "--set", "row=1")
+    assert "row is a setting of robust; those of accuracy are " in said
+    said = refused(folder, 2, "setting-unknown", *ACCURACY, "--set", "radius=1", "--set", "holds=true")
+    assert "holds is a setting of region and robust;" in said
+    assert "did you mean 'radius'?" in refused(folder, 2, "setting-unknown", *ACCURACY, "--set", "radus=1")
+
+
+def test_trees_of_several_parts_are_told_apart(folder: Path) -> None:
+    text = (folder / "ramp.vnnlib").read_text()
+    halves = "(assert (or (and (<= X_0 0) (>= Y_0 2)) (and (>= X_0 0) (>= Y_0 2))))"
+    (folder / "two.vnnlib").write_text(text[: text.rindex("(assert")] + halves)
+    assert run(folder, "prove", "region", "ramp.onnx", "two.vnnlib", "-o", "two.cert").returncode == 0
+    assert run(folder, "show", "two.cert", "--tree").stdout.splitlines() == ["part 0: leaf 0", "part 1: leaf 1"]
