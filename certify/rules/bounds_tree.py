@@ -157,7 +157,8 @@ class _Check:
             if array is not None and (used != len(array) or used == 0):
                 raise Rejected("tree-malformed" if name == "tree" else "unused-evidence", f"{len(array) - used} entries are left over",
                                where=f"evidence array {name}")
-        return Figures(self.leaves, float(self.margins[0]) if self.margins else float("inf"), self.largest)
+        # On a region without points a bound can be of any size, and so can its quotient by a small weight.
+        return Figures(self.leaves, float(min(self.margins[0], Fraction(1 << 1000))) if self.margins else float("inf"), self.largest)
 
     def _enter(self, state: _State) -> _State:
         """Note a visited node: its own bounds are due where `recompute` says so, and always at a root."""

@@ -121,16 +121,19 @@ def words(given: Mapping[str, Any], points: str) -> str:
 
 
 def _labels(data: bytes, limits: Limits) -> list[Fraction]:
-    """Return the labels in a file (.npy of integers, or one CSV column); none where the file has another form."""
+    """Return the labels in a file, a .npy of integers or one CSV column; raises Rejected `claim-mismatch` for another form."""
     try:
-        if data.startswith(_NPY):
-            array = read_npy(data)
-            return [Fraction(v) for v in array.tolist()] if array.ndim == 1 and array.dtype.kind in "iu" else []
-        table = read_table(data, limits)
+        array, table = (read_npy(data), None) if data.startswith(_NPY) else (None, read_table(data, limits))
     except Declined as trouble:
         trouble.where = f"labels {trouble.where}".rstrip()
         raise
-    return [row[0] for row in table.rows] if len(table.columns) == 1 else []
+    if table is not None and len(table.columns) == 1:
+        return [row[0] for row in table.rows]
+    if array is not None and array.ndim == 1 and (array.dtype.kind in "iu" or not array.size):
+        return [Fraction(v) for v in array.tolist()]
+    form = f"{len(table.columns)} columns" if table is not None else f"shape {list(array.shape)} and type {array.dtype}" if array is not None else ""
+    raise Rejected("claim-mismatch", f"the labels file has {form}", where="labels",
+                   fix="give one column of integers, a row for each point (numpy: labels.astype('int64'))")
 
 
 def _per_input(value: Any, network: Network, name: str) -> tuple[Fraction, ...]:

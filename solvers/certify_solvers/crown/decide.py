@@ -112,9 +112,9 @@ def decide(unsafe: UnsafeSet, settings: Settings, effort: Effort, limits: Limits
         for one in parts:
             hit = None
             if one.arrays is None and settings.method != "alpha" and np.count_nonzero(one.domain.upper > one.domain.lower) <= _MOST_SPLIT:
-                hit = _split_inputs(unsafe, one, settings, effort, limits)
+                hit = _split_inputs(unsafe, one, settings, effort, limits, progress)
             elif one.arrays is None:
-                hit = _split_neurons(unsafe, one, settings, effort, limits)
+                hit = _split_neurons(unsafe, one, settings, effort, limits, progress)
             if hit is not None:
                 return Violated(hit)
             if one.arrays is None:
@@ -122,7 +122,7 @@ def decide(unsafe: UnsafeSet, settings: Settings, effort: Effort, limits: Limits
         if any("mix" in one.arrays for one in parts if one.arrays is not None):
             for one in parts:  # where a leaf names its rows, all do; the root box of the others tells theirs
                 if one.arrays is not None and "row" not in one.arrays:
-                    _split_inputs(unsafe, one, replace(settings, boxes=0), effort, limits)
+                    _split_inputs(unsafe, one, replace(settings, boxes=0), effort, limits, progress)
     if all(one.arrays is not None for one in parts):
         return _holds(unsafe, parts, settings, limits)
     worst = min(one.margin for one in parts if one.arrays is None)
@@ -189,19 +189,19 @@ class _Hit:
         return found is not None
 
 
-def _split_inputs(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits) -> attack.Hit | None:
+def _split_inputs(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits, progress: Progress) -> attack.Hit | None:
     """Close a part by splits of its inputs, or return a counterexample met on the way."""
     hit = _Hit(unsafe, one, limits)
     starts = np.cumsum([0, *(len(constant) for *_, constant in one.conjuncts)])[:-1]
     rows = Rows(*(np.concatenate(sides) for sides in zip(*one.conjuncts, strict=True)), starts)
-    closed = search(unsafe.network, rows, (one.domain.lower, one.domain.upper), effort, hit, settings.boxes)
+    closed = search(unsafe.network, rows, (one.domain.lower, one.domain.upper), effort, hit, settings.boxes, progress)
     if closed is None:
         return hit.first
     one.arrays = closed.arrays()
     return None
 
 
-def _split_neurons(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits) -> attack.Hit | None:
+def _split_neurons(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits, progress: Progress) -> attack.Hit | None:
     """Close a part by tuned slopes, then by splits on neurons, or return a counterexample met on the way."""
     hit = _Hit(unsafe, one, limits)
     found = tune(unsafe.network, one.domain, one.conjuncts, effort)
@@ -213,7 +213,8 @@ def _split_neurons(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Ef
     elif settings.method == "alpha":
         hit(found.points)
     else:
-        closed = neuron_split.search(unsafe.network, one.domain, one.conjuncts, found, effort, hit, max(1, settings.boxes // _NODE_BOXES))
+        most = max(1, settings.boxes // _NODE_BOXES)
+        closed = neuron_split.search(unsafe.network, one.domain, one.conjuncts, found, effort, hit, most, progress)
         one.arrays = closed.arrays if closed is not None else None
     return hit.first
 
