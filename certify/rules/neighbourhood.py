@@ -112,11 +112,11 @@ class Neighbourhoods:
 def words(given: Mapping[str, Any], points: str) -> str:
     """Return the ball around a point in words, and everything between the points file and the network; `points` names the centre."""
     unit = "in the units of the points file" if given["radius_unit"] == "raw" else "in scaled units"
-    steps = [f"times {given['scale']}"] if given["scale"] != 1 else []
-    steps += [f"clipped to [{given['clip'][0]}, {given['clip'][1]}]"] if given["clip"] is not None else []
+    steps = [f"times {_number(given['scale'])}"] if given["scale"] != 1 else []
+    steps += [f"clipped to [{_number(given['clip'][0])}, {_number(given['clip'][1])}]"] if given["clip"] is not None else []
     steps += [f"minus {_shown(given['subtract'])}"] if given["subtract"] != 0 else []
     steps += [f"divided by {_shown(given['divide'])}"] if given["divide"] != 1 else []
-    ball = f"within {given['radius']} ({given['norm']}, {unit}) of {points}"
+    ball = f"within {_number(given['radius'])} ({given['norm']}, {unit}) of {points}"
     return ball + (f"; the network gets it {', '.join(steps)}" if steps else "")
 
 
@@ -147,4 +147,13 @@ def _per_input(value: Any, network: Network, name: str) -> tuple[Fraction, ...]:
 
 
 def _shown(value: Any) -> str:
-    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
+    return f"[{', '.join(map(_number, value))}]" if isinstance(value, tuple) else _number(value)
+
+
+def _number(value: Fraction) -> str:
+    """Return a rational as people write it: exactly, as a short decimal where there is one and the quotient is long, such as 0.07632."""
+    digits = next((k for k in range(1, 7) if (value * 10**k).denominator == 1), 0)
+    if value.denominator <= 100 or not digits:
+        return str(value)
+    whole, part = divmod(abs(int(value * 10**digits)), 10**digits)
+    return f"{'-' if value < 0 else ''}{whole}.{part:0{digits}d}"

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from certify.certificate import Files
+from certify.certificate import Evidence, Files
 from certify.claims import region, robust
-from certify.errors import UsageError
+from certify.errors import CertifyError, UsageError
 from certify.limits import Limits
 from certify.readers.vnnlib2 import declared_format
+from certify.rules.bounds_tree import check
 from certify.rules.evaluation import evaluate
-from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, constrained, violates
+from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, arithmetic, constrained, violates
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
 from certify_solvers.crown import dataset
 from certify_solvers.crown.attack import Hit
@@ -53,6 +54,7 @@ _HELP: Mapping[str, str] = {
     "fraction_bits": "exact-int counts in units of 2^-fraction_bits, from 16 to 4096",
 }
 _METHODS, _ARITHMETICS = ("auto", "alpha", "crown"), ("auto", "f64-gamma", "exact-int")
+_SMALL = 200  # leaves, up to which evidence is tried for float32 executions too
 
 
 class Crown:
@@ -130,8 +132,10 @@ def _one(problem: Problem, settings: Settings, effort: Effort, progress: Progres
         made = _proof(problem, unsafe, answer)
         if isinstance(made, Unknown):
             return made
-        return _answer(made, problem, True, (f"{answer.leaves} leaves: pieces of the region, each bounded on its own",)
-                       if answer.leaves > len(unsafe.parts) else (f"smallest margin {answer.margin:.4g}",))
+        said = f"smallest margin {answer.margin:.4g}"
+        if answer.leaves > len(unsafe.parts):
+            said = f"{answer.leaves} leaves: pieces of the region, each bounded on its own"
+        return _answer(made, problem, True, (said, *_also_float32(unsafe, made, problem)))
     if isinstance(answer, Open):
         late = "the time limit was reached; " if answer.late else ""
         said = f"the best lower bound of the margin is {answer.worst:.4g} and must be above 0" if np.isfinite(answer.worst) else "no bound was found"
@@ -140,6 +144,18 @@ def _one(problem: Problem, settings: Settings, effort: Effort, progress: Progres
         return Unknown(f"over the reals there is a counterexample, with outputs {_shown(answer.hit.y)}; a claim about every float32 execution "
                        "can't be refuted: ask with --set semantics=real for the counterexample")
     return _answer(_refutation(problem, unsafe, answer), problem, False, tuple(_remarks(problem, unsafe, answer)))
+
+
+def _also_float32(unsafe: UnsafeSet, made: Draft, problem: Problem) -> tuple[str, ...]:
+    """Return a remark where small evidence holds for every float32 execution too: the rule of the checker is asked."""
+    if unsafe.semantics != "real" or int((made.arrays["tree"] < 0).sum()) > _SMALL:
+        return ()
+    evidence, own = Evidence(made.evidence, made.evidence_version, made.items, made.arrays), problem.limits.fresh()
+    try:
+        check(arithmetic(unsafe.network, "exec32", evidence, own), unsafe.parts, made.arrays, own)
+    except CertifyError:
+        return ()
+    return ("it also holds for every float32 execution (--set semantics=exec32 claims that)",)
 
 
 def _largest_radius(problem: Problem, settings: Settings, effort: Effort, progress: Progress) -> Outcome:
