@@ -92,6 +92,7 @@ class Neighbourhoods:
         if (stored := self.label(row)) not in (None, label):
             raise Rejected("claim-mismatch", f"the label is {label}, the labels file says {stored}", where="claim.given.label",
                            fix="give the label of the file, or no labels file")
+        self.limits.spend(15_000 * self.network.outputs, "the other classes")
         x0, clip = self.centre(row), self.given["clip"]
         lower, upper = [v - self.reach for v in x0], [v + self.reach for v in x0]
         if clip is not None:
