@@ -18,7 +18,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
-from machine import described, load
+sys.path[:0] = [str(Path(__file__).resolve().parent)]  # also where this module is imported
+
+from machine import described, load  # noqa: E402
 
 _TOLD = {"unsat": "proved", "sat": "refuted"}
 BIN = Path(sys.executable).parent

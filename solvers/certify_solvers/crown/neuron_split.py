@@ -202,7 +202,7 @@ class Search:
         scores[opened, chosen] += scores[opened].max(axis=1)
 
     def _clear(self, bound: Array, conjunct: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        found: np.ndarray[Any, Any] = bound > _MARGIN * (1 + np.abs(self.constant[conjunct]))
+        found: np.ndarray[Any, Any] = bound > max(_MARGIN, self.domain.slack) * (1 + np.abs(self.constant[conjunct]))
         return found
 
     def _pass(self, alpha: Array, beta: Array, owner: Any, conjunct: Any, lines: _Lines) -> tuple[Array, Array, Array]:

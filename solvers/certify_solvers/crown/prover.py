@@ -54,7 +54,7 @@ _HELP: Mapping[str, str] = {
     "fraction_bits": "exact-int counts in units of 2^-fraction_bits, from 16 to 4096",
 }
 _METHODS, _ARITHMETICS = ("auto", "alpha", "crown"), ("auto", "f64-gamma", "exact-int")
-_SMALL = 200  # leaves, up to which evidence is tried for float32 executions too
+_SMALL = 8  # leaves, up to which evidence is tried for float32 executions too
 
 
 class Crown:
