@@ -28,6 +28,10 @@ __all__ = ["Certificate", "CertifyError", "Claim", "Declined", "Limits", "Output
            "__version__", "load", "verify"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(f"certify.{_LAZY[name]}"), name)

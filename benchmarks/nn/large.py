@@ -12,6 +12,7 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
 import numpy as np
+from machine import described, load
 
 from certify_problems.nn.synthetic import perceptron
 
@@ -27,18 +28,21 @@ def main() -> int:
         (folder / "large.onnx").write_bytes(perceptron(SIZES))
         np.save(folder / "images.npy", np.random.default_rng(1).random((1, SIZES[0]), np.float32))
         parameters = sum(n * m + m for n, m in pairwise(SIZES))
+        print(described())
         print(f"{parameters} parameters, radius {RADIUS}")
         files = ["large.onnx", "images.npy"]
         worst = 0
         for name, words in (("prove", ["certify", "prove", "robust", *files, "--set", "row=0", "--set", f"radius={RADIUS}", "-o", "a.cert"]),
                             ("check", ["certify", "verify", "a.cert", *(f"--subject={file}" for file in files)]),
-                            ("certify-check", ["certify-check", "a.cert", *(f"--subject={file}" for file in files)])):
+                            ("certify-check", ["certify-check", "a.cert", *(f"--subject={file}" for file in files)]),
+                            ("with BLAS", ["certify-check", "a.cert", "--blas", *(f"--subject={file}" for file in files)])):
             cpu, wall, peak, done = measured([str(BIN / words[0]), *words[1:]], folder)
             said = done.stdout.splitlines()[0][:60] if done.stdout else ""
             print(f"{name:14s} exit {done.returncode}  wall {wall:6.2f} s  CPU {cpu:6.2f} s  peak {peak / 2**20:7.0f} MiB   {said}")
             worst = max(worst, done.returncode)
         if (folder / "a.cert").exists():
             print(f"certificate {(folder / 'a.cert').stat().st_size} bytes")
+    print(load())
     return worst
 
 

@@ -23,7 +23,7 @@ from certify.readers.onnx_ops import read_network
 from certify.rules import bounds_tree
 from certify.rules.evaluation import evaluate
 from certify.rules.neighbourhood import FIELDS, Neighbourhoods, words
-from certify.rules.unsafe_set import BOUNDS_TREE, EXCLUDED, arithmetic, violates
+from certify.rules.unsafe_set import BOUNDS_TREE, EXCLUDED, arithmetic, charge_point, violates
 
 ROWS = EvidenceSpec(
     "robust-rows", 1,
@@ -108,6 +108,7 @@ def _violated(near: Neighbourhoods, wrong: list[int], witnessed: list[int], evid
         if not part.holds_input(x):
             raise Rejected("outside-domain", f"the point for row {row} is not near it", where="evidence array witness")
         y = evaluate(near.network, x, limits)
+        charge_point([part], x, y, limits)
         if not any(violates(conjunct, x, y) for conjunct in part.conjuncts):
             raise Rejected("witness-fails", f"the label wins at the point for row {row}, computed exactly", where="evidence")
 

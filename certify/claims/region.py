@@ -32,7 +32,7 @@ def problem(given: Mapping[str, Any], files: Files, limits: Limits) -> UnsafeSet
     network = read_network(model, limits)
     if given["format"] == "vnnlib-2":
         from certify.readers.vnnlib2 import read_vnnlib2  # what a verdict doesn't need isn't imported
-        specification = read_vnnlib2(text, limits, network.input_shape)
+        specification = read_vnnlib2(text, limits, network.input_shape, network.output_shape)
     else:
         specification = read_vnnlib1(text, limits)
     if (specification.inputs, specification.outputs) != (network.inputs, network.outputs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `certify verify` and `certify-check` understand alike: --allow and --subject."""
+"""What `certify verify` and `certify-check` have in common: --allow, --subject, and which of several files an error is about."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from certify.assumptions import require_known
-from certify.errors import CertifyError, UsageError
+from certify.errors import CertifyError, UsageError, one_line
 from certify.limits import Limits
 
 
@@ -64,3 +64,8 @@ def assign(paths: Sequence[Path], given: Mapping[str, Sequence[tuple[str, bytes]
     digests = {role: [(hashlib.sha256(data).hexdigest(), name, data) for name, data in files] for role, files in given.items()}
     return [{role: [(name, data) for digest, name, data in files if digest in own or digest not in known] for role, files in digests.items()}
             for own in wanted]
+
+
+def of_file(name: str, where: str) -> str:
+    """Return the place of an error with the file it is in, named once."""
+    return where if name in where else one_line(f"{name}: {where}" if where else name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -38,14 +39,14 @@ def main() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="certify-check", description="Verify certificates with the trusted checker alone, under resource limits.")
-    parser.add_argument("certificates", nargs="+", metavar="F.cert")
+    parser.add_argument("certificates", nargs="+", metavar="F.cert", help="a certificate")
     parser.add_argument("--subject", action="append", default=[], metavar="[ROLE=]FILE", help="a file that the claim is about")
     parser.add_argument("--allow", action="append", default=[], metavar="NAME,...", help="allow exactly these assumptions (none: no assumption)")
     parser.add_argument("--key", action="append", default=[], metavar="PUB.pem", help="a public key that must have signed it")
     parser.add_argument("--threshold", type=int, default=None, metavar="N", help="how many of the keys must have signed (default: all)")
-    parser.add_argument("--work", type=int, default=1 << 36, help="work budget in elementary operations")
-    parser.add_argument("--memory", type=_bytes, default=2 << 30, help="memory that the check may take, such as 512MiB (default 2GiB)")
-    parser.add_argument("--seconds", type=int, choices=range(1, 86_401), metavar="N", default=90, help="seconds that one check may take (default 90)")
+    parser.add_argument("--work", type=int, default=1 << 36, metavar="N", help="work budget in elementary operations (default 2^36)")
+    parser.add_argument("--memory", type=_bytes, default=2 << 30, metavar="SIZE", help="memory for the check, such as 512MiB (default 2GiB)")
+    parser.add_argument("--seconds", type=_seconds, metavar="N", default=90, help="seconds that one check may take (default 90)")
     parser.add_argument("--blas", action="store_true", help="let this run take products from a BLAS")
     parser.add_argument("--json", action="store_true", help="one JSON object a certificate")
     parser.add_argument("--version", action="version", version=f"certify-check {VERSION}")
@@ -54,9 +55,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _bytes(text: str) -> int:
     """Return the bytes in "1000000", "512MiB" or "2GiB"."""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20)):
-        if text.endswith(unit):
-            return int(text.removesuffix(unit)) * size
+    match = re.fullmatch(r"([1-9]\d{0,15})(MiB|GiB)?", text, re.ASCII)
+    if not match:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size: give bytes, or a size such as 512MiB or 2GiB")
+    return int(match[1]) * {None: 1, "MiB": 1 << 20, "GiB": 1 << 30}[match[2]]
+
+
+def _seconds(text: str) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,4}", text, re.ASCII) or int(text) > 86_400:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds from 1 to 86400")
     return int(text)
 
 
@@ -91,7 +98,7 @@ def child() -> None:
 
 
 def _answer(options: argparse.Namespace) -> tuple[int, str]:
-    from certify.cli.arguments import allowed_names, assign, pinned_subjects, public_keys
+    from certify.cli.arguments import allowed_names, assign, of_file, pinned_subjects, public_keys
     from certify.cli.report_text import verification_json, verification_lines
     from certify.container import load_bytes
     from certify.errors import CertifyError, one_line
@@ -111,9 +118,10 @@ def _answer(options: argparse.Namespace) -> tuple[int, str]:
         told = {"file": name, "verdict": trouble.verdict, "code": trouble.code, "what": trouble.what, "where": trouble.where, "fix": trouble.fix}
         if options.json:
             return trouble.exit_status, json.dumps(told)
-        word = trouble.verdict if trouble.verdict in ("rejected", "declined") else "error:"
-        trouble.where = one_line(f"{name}: {trouble.where}") if len(options.certificates) > 1 and name not in trouble.where else trouble.where
-        return trouble.exit_status, f"{word}  {trouble}\n          {trouble.fix}  (certify explain {trouble.code})"
+        word = f"{trouble.verdict} " if trouble.verdict in ("rejected", "declined") else "error:"
+        if len(options.certificates) > 1:
+            trouble.where = of_file(name, trouble.where)
+        return trouble.exit_status, f"{word} {trouble}\n{' ' * (len(word) + 1)}{trouble.fix}  (certify explain {trouble.code})"
     except MemoryError:
         raise
     except Exception as trouble:

@@ -46,6 +46,7 @@ def claims(kind: str | None) -> None:
             known = registry.kind(name)
             roles = ", ".join(role.name + ("?" if role.optional else "") + ("+" if role.many else "") for role in known.roles)
             click.echo(f"{name:10s} {known.summary}\n{'':10s} roles: {roles}")
+        click.echo("\nRoles are the files that a claim is about, in order (?: may be left out). `certify claims KIND` lists the settings of a kind.")
         return
     if kind not in registry.KINDS:
         near = difflib.get_close_matches(kind, registry.KINDS, n=1)
@@ -59,19 +60,20 @@ def claims(kind: str | None) -> None:
     defaults, meanings = prover.defaults(kind), prover.help(kind)
 
     def line(name: str, form: str, default: str) -> None:
-        click.echo(f"  {name:12s} {form}  [{default}]")
+        click.echo(f"  {name:{width}s} {f'{form}  ' if form else ''}[{default}]")
         if name in meanings:
-            click.echo(f"  {'':12s} {meanings[name]}")
+            click.echo(f"  {'':{width}s} {meanings[name]}")
 
+    width = max(map(len, (*known.given.fields, *known.says.fields, *prover.options(kind))))
     click.echo("given (what is asked; --set KEY=VALUE):")
     for name, field in known.given.fields.items():
         line(name, _form(field), f"default: {defaults[name]}" if name in defaults else "required")
     click.echo("says (what is asserted):")
     for name, field in known.says.fields.items():
         line(name, _form(field), "default: whatever is found")
-    click.echo(f"options of the prover {prover.name}:")
+    click.echo(f"options of the prover {prover.name} (how it searches; --set KEY=VALUE):")
     for name, text in prover.options(kind).items():
-        line(name, "text", f"default: {text}")
+        line(name, "", f"default: {text}")
 
 
 @click.command()

@@ -66,6 +66,8 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
            resume: Path | None, seed: int, progress: str, json_output: bool, dry_run: bool) -> int:
     from certify.certificate import Subject
     from certify.cli.listing import prover_for
+    from certify.cli.notes import notes
+    from certify.cli.report_text import verification_json
     from certify.files import save
     from certify.limits import Limits
     from certify.verification import read_subject
@@ -114,13 +116,16 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
                     checked(beyond_out, problem)
     except Rejected as trouble:
         if not isinstance(outcome, (Proved, Refuted)):
-            raise
+            raise _placed(trouble, roles, files, order_of(kind)) from None
         outcome = Unknown(f"the checker did not accept the prover's certificate: {trouble}")
     except CertifyError as trouble:
         raise _placed(trouble, roles, files, order_of(kind)) from None
+    noted = notes(given, roles, files)
     if isinstance(outcome, Unknown):
-        _say(json_output, "unknown", "neither a proof nor a counterexample was found", [outcome.why, "nothing was written", *_stale(target, refuted)],
-             {"why": outcome.why})
+        rows = "nothing was shown of the rows, or less than was wanted"
+        missing = rows if kind.name == "accuracy" else "neither a proof nor a counterexample was found"
+        _say(json_output, "unknown", missing, [outcome.why, *noted, "nothing was written", *_stale(target, refuted)],
+             {"why": outcome.why, **({"notes": noted} if noted else {})})
         return 4
     path = target if isinstance(outcome, Proved) else refuted
     save(path, [data_out])
@@ -130,11 +135,13 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
     left, interrupted = (outcome.left, outcome.interrupted) if isinstance(outcome, Proved) else ("", False)
     wrote = [f"wrote {one_line(str(path))} ({len(data_out)} bytes), checked before it was written"]
     wrote += [f"wrote {one_line(str(refuted))} ({len(beyond_out)} bytes), the counterexample, checked too"] if beyond is not None else []
-    wrote += ["interrupted: what was found so far was written"] if interrupted else []
+    kept = "the same command goes on from there" if resume is not None else "with --resume DIR, the next run would go on from there"
+    wrote += [f"interrupted: what was found so far was written; {kept}"] if interrupted else []
     other = () if beyond is not None else (target if path == refuted else refuted,)
-    _say(json_output, word, result.sentence, [*outcome.remarks, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
+    _say(json_output, word, result.sentence, [*outcome.remarks, *noted, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
                                               *wrote, *_stale(*other)],
-         {"certificate": str(path), "id": result.id, "sentence": result.sentence, "remarks": list(outcome.remarks),
+         {"certificate": str(path), "id": result.id, "sentence": result.sentence, "claim": verification_json(result)["claim"],
+          "remarks": [*outcome.remarks, *noted],
           "assumptions": list(result.assumptions), "figures": result.figures, **({"refuted": str(refuted)} if beyond is not None else {}),
           **({"open": left} if left else {})})
     if interrupted:
@@ -198,7 +205,11 @@ def _names(files: Mapping[str, list[tuple[str, bytes]]]) -> dict[str, list[str]]
 def _placed(trouble: CertifyError, roles: Mapping[str, Any], files: Mapping[str, Any], order: str) -> CertifyError:
     """Return the error with the file it speaks of, told by the code's prefix, and what that file looks like instead."""
     owner = {"onnx": "model", "vnnlib": "property", "arrays": "points", "table": "points"}.get(trouble.code.split("-", 1)[0])
-    if owner is None or owner not in roles or trouble.where.startswith("labels"):
+    first, _, rest = trouble.where.partition(" ")
+    if first in roles and (first == "labels" or owner is None):
+        trouble.where = f"{roles[first]}: {rest}" if rest else str(roles[first])
+        return trouble
+    if owner is None or owner not in roles:
         return trouble
     trouble.where = f"{roles[owner]}: {trouble.where}" if trouble.where else str(roles[owner])
     seen = _looks_like(files[owner]) if isinstance(files[owner], bytes) else ""
@@ -224,7 +235,7 @@ def _looks_like(data: bytes) -> str:
 def _line(stage: str, facts: Mapping[str, Any]) -> str:
     """Return one line of progress: with a bar where the facts say how much of how much is done."""
     rest = {name: value for name, value in facts.items() if name not in ("done", "of")}
-    words = [f"{value} {name}" for name, value in rest.items()]
+    words = [f"{name} {value:g}" for name, value in rest.items() if value] if "at" in rest else [f"{value} {name}" for name, value in rest.items()]
     if "done" not in facts:
         return " · ".join([stage, *words])
     share = facts["done"] / max(1, facts["of"])

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from certify import registry
 from certify.certificate import Kind
 from certify.errors import CertifyError, UsageError
 from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational, Text
@@ -44,11 +45,16 @@ def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaul
         texts[key] = text
     roles = {role.name for role in kind.roles}
     known = [*roles, *kind.given.fields, *kind.says.fields, *options]
+    for text in positional:
+        if text.partition("=")[0] in known and "=" in text and not Path(text).exists():
+            raise UsageError("setting-form", f"{text} is a setting, given as a file", fix=f"write --set {text}")
     for key in texts:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
+            others = [name for name in registry.KINDS if key in {**registry.kind(name).given.fields, **registry.kind(name).says.fields}]
+            theirs = f"{key} is a setting of {' and '.join(others)}; those of {kind.name}" if others else "its settings"
             raise UsageError("setting-unknown", f"{kind.name} has no setting {key!r}",
-                             fix=f"did you mean {near[0]!r}?" if near else f"its settings are {', '.join(sorted(known))}")
+                             fix=f"did you mean {near[0]!r}?" if near and not others else f"{theirs} are {', '.join(sorted(known))}")
     given_texts = {**defaults, **{key: text for key, text in texts.items() if key in kind.given.fields}}
     given: dict[str, Any] = {}
     for name, field in kind.given.fields.items():

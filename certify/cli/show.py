@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 
 import click
@@ -85,9 +86,9 @@ def _trusted(file: Path, subjects: tuple[Path, ...]) -> None:
 
     root = Path(certify.__file__).parent
     counts = {path.relative_to(root).as_posix(): code_lines(path) for path in imported(certificate=file, subjects=subjects)}
-    for name, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
-        if count:
-            click.echo(f"{count:6d}  certify/{name}")
+    for name, lines in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
+        if lines:
+            click.echo(f"{lines:6d}  certify/{name}")
     click.echo(f"{sum(counts.values()):6d}  lines of code in all, without blank lines, comments and docstrings")
 
 
@@ -125,7 +126,8 @@ def _rows(certificate: Certificate) -> None:
         rows = certificate.evidence.arrays.get(f"{name}_row", np.zeros(0, "<i4")).tolist()
         listed += len(rows)
         shown = ", ".join(map(str, rows[:_MOST]))
-        click.echo(f"{name:10s}{len(rows)} {words}{': ' if rows else ''}{shown}{', ...' if len(rows) > _MOST else ''}")
+        more = f", ... (--evidence {name}_row prints them all)" if len(rows) > _MOST else ""
+        click.echo(f"{name:10s}{len(rows)} {words}{': ' if rows else ''}{shown}{more}")
     click.echo(f"open      {certificate.claim.says['of'] - listed} of {certificate.claim.says['of']} rows")
 
 
@@ -137,11 +139,11 @@ def _tree(certificate: Certificate) -> None:
     # The number of inputs is the model's, which is not at hand: splits on inputs are those with a threshold, and their items come first.
     items = sorted(item for item in arrays["tree"].tolist() if item >= 0)
     neurons = set(items[len(arrays.get("split_at", ())):])
-    roots = iter(arrays["robust_row"].tolist() if "robust_row" in arrays else [])
+    rows, several = arrays.get("robust_row"), _roots(arrays["tree"].tolist()) > 1
+    roots = (f"row {row}: " for row in rows.tolist()) if rows is not None else (f"part {part}: " if several else "" for part in count())
     pending: list[tuple[int, str]] = []
     for item in arrays["tree"].tolist():
-        row = None if pending else next(roots, None)
-        depth, side = pending.pop() if pending else (0, "" if row is None else f"row {row}: ")
+        depth, side = pending.pop() if pending else (0, next(roots, ""))
         if item < 0:
             click.echo(f"{'  ' * depth}{side}leaf {-1 - item}")
             continue
@@ -152,6 +154,15 @@ def _tree(certificate: Certificate) -> None:
         theta = next(thresholds, "?")
         click.echo(f"{'  ' * depth}{side}split input {item} at {theta}")
         pending += [(depth + 1, f"x_{item} <= {theta}: "), (depth + 1, f"x_{item} >= {theta}: ")]
+
+
+def _roots(tree: list[int]) -> int:
+    """Return how many trees are written one behind the other, in preorder."""
+    roots = left = 0
+    for item in tree:
+        roots, left = (roots, left) if left else (roots + 1, 1)
+        left += 1 if item >= 0 else -1
+    return roots
 
 
 def _parts(found: Parts) -> None:
@@ -179,7 +190,8 @@ def _float(value: Fraction, sign: str = "") -> str:
 
 def _row(row: Row) -> str:
     terms = [f"{_float(c, '+')} {letter}_{i}" for letter, side in (("X", row.inputs), ("Y", row.outputs)) for i, c in side.items()]
-    return f"{' '.join(terms)} {_float(row.constant, '+')} {'<' if row.strict else '<='} 0"
+    terms += [_float(row.constant, "+")] if row.constant or not terms else []
+    return f"{' '.join(terms)} {'<' if row.strict else '<='} 0"
 
 
 def _side(part: Part, index: int) -> str:
@@ -192,7 +204,8 @@ def _subject(path: Path, data: bytes, limits: Limits) -> None:
     click.echo(f"sha256    {hashlib.sha256(data).hexdigest()}")
     if data.startswith(b"\x93NUMPY"):
         array = read_npy(data)
-        click.echo(f"points    {array.dtype.str} of shape {list(array.shape)}")
+        between = f", values from {array.min():g} to {array.max():g}" if array.size else ""
+        click.echo(f"array     {array.dtype.str} of shape {list(array.shape)} ({array.dtype.name}){between}")
         return
     name = path.name.removesuffix(".gz")
     if name.endswith(".vnnlib"):

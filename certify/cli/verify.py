@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from certify.cli.arguments import allowed_names, assign, pinned_subjects, public_keys
+from certify.cli.arguments import allowed_names, assign, of_file, pinned_subjects, public_keys
 from certify.cli.output import as_json, error_json, fail, stop, verdict
 from certify.cli.report_text import verification_json, verification_lines
 from certify.errors import CertifyError, one_line
@@ -50,7 +50,8 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
             if json_output:
                 as_json({"file": str(path), **error_json(trouble)})
             else:
-                trouble.where = one_line(f"{path}: {trouble.where}") if len(certificates) > 1 and str(path) not in trouble.where else trouble.where
+                if len(certificates) > 1:
+                    trouble.where = of_file(str(path), trouble.where)
                 fail(trouble)
             continue
         except Exception as trouble:  # a crash is never a verdict, and does not hide the other certificates

@@ -59,12 +59,13 @@ Layer = Dense | Scale | Relu
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """Layers in order, each applied to the one before; `input_shape` is the graph's, its flat size is `inputs`."""
+    """Layers in order, each applied to the one before; `input_shape` and `output_shape` are the graph's, the flat size of the first is `inputs`."""
 
     input_shape: tuple[int, ...]
     inputs: int
     layers: tuple[Layer, ...]
     notes: tuple[str, ...] = ()
+    output_shape: tuple[int, ...] = ()
 
     @property
     def outputs(self) -> int:

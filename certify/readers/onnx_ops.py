@@ -96,7 +96,7 @@ def read_network(data: bytes, limits: Limits | None = None) -> Network:
     idle = sum(not any(name in live for name in node.outputs) for node in graph.nodes)
     notes = [f"{idle} nodes don't lead to the output"] if idle else []
     notes += [f"{len(graph.inputs_with_values)} initialisers are also graph inputs: their stored values are used"] if graph.inputs_with_values else []
-    return Network(graph.input_shape, prod(graph.input_shape), tuple(builder.layers), tuple(notes))
+    return Network(graph.input_shape, prod(graph.input_shape), tuple(builder.layers), tuple(notes), result.shape)
 
 
 def _live(graph: Graph) -> set[str]:

@@ -37,10 +37,13 @@ def read_table(data: bytes, limits: Limits) -> Table:
         lines.pop()
     if not lines:
         raise Declined("table-shape", "the file is empty", fix="give a header row and one row for each point")
+    if lines[0][:1] == "\ufeff" or '"' in lines[0]:
+        trouble, what = ("starts with a byte-order mark", "UTF-8 without it") if lines[0][:1] == "\ufeff" else ("has quoted cells", "plain cells")
+        raise Declined("table-header", f"the file {trouble}", where="line 1", fix=f"save it as {what}")
     columns = tuple(name.strip(" \t") for name in lines[0].split(","))
     if all(_NUMBER.fullmatch(name) for name in columns):
         raise Declined("table-header", "the first row holds numbers only, and it should name the columns", where="line 1", fix="add a header row")
-    if len(set(columns)) != len(columns) or "" in columns or any(c in name for name in columns for c in '"\ufeff'):
+    if len(set(columns)) != len(columns) or "" in columns or any("\ufeff" in name for name in columns):
         raise Declined("table-header", "the first row does not name every column once", where="line 1",
                        fix="give a header row with a name for each column")
     limits.within(len(columns) * (len(lines) - 1), "table_cells", "cells of the table")

@@ -39,10 +39,11 @@ def declared_format(data: bytes) -> str:
     return "vnnlib-2" if first is not None and first.group(1) in (b"vnnlib-version", b"declare-network") else "vnnlib-1"
 
 
-def read_vnnlib2(data: bytes, limits: Limits, input_shape: Sequence[int] | None = None) -> Specification:
+def read_vnnlib2(data: bytes, limits: Limits, input_shape: Sequence[int] | None = None,
+                 output_shape: Sequence[int] | None = None) -> Specification:
     """Return the specification in the bytes of a VNN-LIB 2.0 file; raises Declined with a `vnnlib-` code.
 
-    With `input_shape`, that of the network, an input declared in an order of elements that may differ from the network's is refused.
+    With `input_shape` and `output_shape`, those of the network, a tensor declared in an order of elements that may differ is refused.
     """
     made = _Property2(limits)
     made.read(data)
@@ -53,9 +54,10 @@ def read_vnnlib2(data: bytes, limits: Limits, input_shape: Sequence[int] | None 
     if not made.assertions:
         raise made.syntax("no assertion")
     source, result = made.tensors.values()
-    if input_shape is not None and not _same_order(source.shape, input_shape):
-        raise Declined("vnnlib-shape", f"the property declares an input of shape {list(source.shape)}, the network has {list(input_shape)}",
-                       fix="declare the shape of the network's input, or a flat one")
+    for word, declared, graph in (("input", source.shape, input_shape), ("output", result.shape, output_shape)):
+        if graph is not None and not _same_order(declared, graph):
+            raise Declined("vnnlib-shape", f"the property declares an {word} of shape {list(declared)}, the network has {list(graph)}",
+                           fix=f"declare the shape of the network's {word}, or a flat one")
     return Specification(source.size, result.size, tuple(made.assertions))
 
 

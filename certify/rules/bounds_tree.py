@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import numpy as np
 
@@ -126,23 +127,24 @@ class _Check:
             raise Rejected("unused-evidence" if not bool((self.beta < 0).any()) else "evidence-range", "multipliers are >= 0, and not all 0",
                            where="evidence array beta")
         self.sets = 0 if arrays.get("slope") is None else len(arrays["slope"])
-        if self.sets and set(range(self.sets)) - {int(k) for one in (self.leaf_slope, self.node_slope) if one.array is not None
-                                                  for k in np.unique(one.array)}:
+        chosen = [np.unique(one.array) for one in (self.leaf_slope, self.node_slope) if one.array is not None]
+        if self.sets and np.intersect1d(np.arange(self.sets), np.concatenate([np.zeros(0, int), *chosen])).size < self.sets:
             raise Rejected("unused-evidence", "a set of slopes is never used", where="evidence array slope")
         if self.recompute is not None and (len(self.recompute) != len(self.tree) or bool((self.recompute > 1).any())):
             raise Rejected("array-shape" if len(self.recompute) != len(self.tree) else "evidence-range",
                            "recompute holds 0 or 1 for each node of the tree", where="evidence array recompute")
-        if self.recompute is not None and not bool(self.recompute[1:].any()):
-            raise Rejected("unused-evidence", "it says what its absence says", where="evidence array recompute")
         self.neurons = sum(self.network.layers[k].size for k in self.network.activations)
-        self.node = self.splits = self.mixed = self.multiplied = self.leaves = 0
+        self.node = self.splits = self.mixed = self.multiplied = self.leaves = self.fresh = 0
         self.margins: list[Fraction] = []  # the smallest so far
         self.largest = 0.0
-        self.segment = max(_BATCH, min(8 * _BATCH, _SEGMENT_BYTES // (16 * self.network.inputs + 1)))
+        self.bytes = 16 * sum(arithmetic.sizes)  # of the bounds of a box
+        self.room = min(_SEGMENT_BYTES, limits.memory // 8)
+        self.segment = max(1, min(8 * _BATCH, 4 * self.room // self.bytes))
 
     def run(self) -> Figures:
-        position = 0
+        position = roots = 0
         for part in self.parts:
+            roots += 1
             self.part, self.work = part, _Work()
             alone = self.row.array is None
             self._charge(sum(map(len, part.conjuncts)) if alone else 0)
@@ -151,13 +153,16 @@ class _Check:
             lower, upper = self.arithmetic.start(part)
             position = walk(self.tree, position, _State(lower, upper, None, 0), self._children, self._leaf, self.limits)
             self._flush()
+        if self.recompute is not None and self.fresh == roots:
+            raise Rejected("unused-evidence", "it says what its absence says", where="evidence array recompute")
         for name, used, array in (("tree", position, self.tree), ("split_at", self.splits, self.split_at), ("mix", self.mixed, self.mix),
                                   ("beta", self.multiplied, self.beta),
                                   *((one.name, one.used, one.array) for one in (self.row, self.leaf_slope, self.node_slope))):
             if array is not None and (used != len(array) or used == 0):
                 raise Rejected("tree-malformed" if name == "tree" else "unused-evidence", f"{len(array) - used} entries are left over",
                                where=f"evidence array {name}")
-        return Figures(self.leaves, float(self.margins[0]) if self.margins else float("inf"), self.largest)
+        # On a region without points a bound can be of any size, and so can its quotient by a small weight.
+        return Figures(self.leaves, float(min(self.margins[0], Fraction(1 << 1000))) if self.margins else float("inf"), self.largest)
 
     def _enter(self, state: _State) -> _State:
         """Note a visited node: its own bounds are due where `recompute` says so, and always at a root."""
@@ -166,8 +171,10 @@ class _Check:
         if state.slot is None and self.recompute is not None and not flagged:
             raise Rejected("evidence-range", "the root's bounds are always computed", where="evidence array recompute")
         self.node += 1
+        self.fresh += fresh
         if not fresh:
             return state
+        self.limits.within(self.bytes * (state.depth + 1), "memory", "memory for the bounds of the tree in bytes")
         slot = _Slot()
         own = _State(state.lower, state.upper, slot, state.depth, state.path)
         self.work.fresh.append((own, slot, state.slot, self.node_slope.take(1, self.sets)[0]))
@@ -179,7 +186,7 @@ class _Check:
         if item >= inputs + self.neurons:
             raise Rejected("branch-invalid", f"the network has no item {item} to branch on", where=f"node {self.node - 1}")
         if item >= inputs:
-            self.limits.spend(20 * self.neurons, "splitting on a neuron")
+            self.limits.spend(20 * (self.neurons + own.depth), "splitting on a neuron")
             on, off = (_State(own.lower, own.upper, own.slot, own.depth + 1, (*own.path, (item - inputs, sign))) for sign in (1, -1))
             return on, off
         if self.split_at is None or self.splits >= len(self.split_at):
@@ -211,9 +218,9 @@ class _Check:
             self._flush()
 
     def _betas(self, count: int) -> list[float]:
-        """Return the multipliers of the neurons split on the way to a leaf, for its next conjunct."""
+        """Return the multipliers of the neurons split on the way to a leaf, for its next conjunct; none where all are 0."""
         if self.beta is None:
-            return [0.0] * count
+            return []
         self.multiplied += count
         if self.multiplied > len(self.beta):
             raise Rejected("array-shape", "there are fewer multipliers than splits on the way to leaves", where="evidence array beta")
@@ -247,6 +254,13 @@ class _Check:
         return tuple((row, Fraction(float(weight))) for row, weight in zip(conjunct, weights, strict=True) if weight)
 
     def _flush(self) -> None:
+        """Work off what is due; bounds that nodes still to come inherit are kept, each on its own, and no whole batches."""
+        slots = [ref(slot) for _, slot, _, _ in self.work.fresh]
+        self._work_off()
+        for slot in filter(None, (one() for one in slots)):
+            slot.bounds, slot.index = slot.bounds.take([slot.index]) if slot.bounds is not None else None, 0
+
+    def _work_off(self) -> None:
         work, self.work = self.work, _Work()
         for depth in sorted({own.depth for own, *_ in work.fresh}):
             level = [entry for entry in work.fresh if entry[0].depth == depth]
@@ -267,7 +281,7 @@ class _Check:
         return neuron_splits.signs(self.network, [state.path for state in states])
 
     def _batch(self) -> int:
-        return max(1, min(_BATCH, int(_SEGMENT_BYTES // (16 * sum(self.arithmetic.sizes)))))
+        return max(1, min(_BATCH, self.room // self.bytes))
 
     def _propagate(self, batch: list[tuple[_State, _Slot, _Slot | None, int]]) -> None:
         known = [parent for _, _, parent, _ in batch if parent is not None]
@@ -292,19 +306,21 @@ class _Check:
             rows += self.singles if leaf.rows is None else [self._specify(chosen) for chosen in leaf.rows]
         owner = np.repeat(np.arange(len(leaves)), sum(lengths))
         chosen = np.repeat(np.array([leaf.slopes for leaf in leaves]), lengths, axis=1).reshape(-1) if self.leaf_slope.array is not None else None
-        self.limits.spend(20 * owner.size * sum(self.arithmetic.sizes), "bounding the rows of leaves")
+        self.limits.spend(owner.size * (4000 + 20 * sum(self.arithmetic.sizes)) + 30_000 * len(lengths), "bounding the rows of leaves")
         if signs is not None:
             from certify.rules import neuron_splits
             bounds, empty = neuron_splits.clamped(bounds, signs)
-            betas = [(leaf.state.path, beta) for leaf in leaves for beta, count in zip(leaf.betas, lengths, strict=True) for _ in range(count)]
-            multipliers = None if self.beta is None else self.arithmetic.multipliers(betas)
+            if self.beta is not None:
+                betas = [(leaf.state.path, beta) for leaf in leaves for beta, count in zip(leaf.betas, lengths, strict=True) for _ in range(count)]
+                multipliers = self.arithmetic.multipliers(betas)
         found = self.arithmetic.bound([row for row, _ in rows], owner, bounds, lower, upper, chosen, multipliers).reshape(len(leaves), -1)
         strict = np.array([strict for _, strict in rows]).reshape(found.shape)
         ends = np.cumsum([0, *lengths])
         for conjunct in range(len(lengths)):
             own = slice(ends[conjunct], ends[conjunct + 1])
-            best = found[:, own].max(axis=1)
-            shut = ((found > 0) | (strict & (found >= 0)))[:, own].any(axis=1) | empty
+            mine = found[:, own]
+            best = mine.max(axis=1)
+            shut = ((mine > 0) | (strict[:, own] & (mine >= 0))).any(axis=1) | empty
             if not shut.all():
                 worst = int(np.flatnonzero(~shut)[0])
                 raise Rejected("leaf-uncovered", f"the bound of conjunct {conjunct} is {best[worst] / self.arithmetic.unit:.3g}, not above 0",

@@ -36,6 +36,7 @@ Integers = np.ndarray[Any, Any]
 """An object array of Python integers."""
 _ROW_BYTES = 64 << 20
 _CHORD = 16
+_CALL = 100_000  # the interpreted part of one layer's step, in elementary operations
 _MANY = 32  # rows, from which on it pays to make smaller matrices
 _LARGE_BITS = 300
 
@@ -48,8 +49,8 @@ class FixedPoint:
         self.unit = 1 << bits  # bounds are in these
         self.sizes = (network.inputs, *(layer.size for layer in network.layers))
         self.part: Part | None = None
-        limits.within(300 * sum(layer.weight.size for layer in network.layers if isinstance(layer, Dense)), "memory",
-                      "memory for the weights in bytes")
+        weights = sum(layer.weight.size for layer in network.layers if isinstance(layer, Dense))
+        limits.within(300 * weights + 500 * sum(self.sizes), "memory", "memory for the weights, and the bounds of a box, in bytes")
         self._weights: list[tuple[Integers, Integers, int]] = []  # weight, bias, P; a vector of signs where the layer is no matrix
         for layer in network.layers:
             if isinstance(layer, Relu):
@@ -145,12 +146,13 @@ class FixedPoint:
                       added: Integers | None, chosen: Index | None, multipliers: ByLayer | None = None) -> Integers:
         for j in range(k - 1, -1, -1):
             layer, (weight, bias, power) = self.network.layers[j], self._weights[j]
-            self.limits.spend(300 * self._words * rows.shape[0] * (self.sizes[j] + self.sizes[j + 1]), "bounding backward in integers")
+            self.limits.spend(_CALL + 300 * self._words * rows.shape[0] * (self.sizes[j] + self.sizes[j + 1]), "bounding backward in integers")
             if self.rounding is not None:
                 constant = constant - self._ceil((abs(rows) * self._radius(j, bounds)[owner]).sum(axis=1))
             if isinstance(layer, Relu):
                 rows, constant = self._relu(j, rows, constant, owner, bounds, chosen)
                 rows = rows if multipliers is None else rows - multipliers[j]
+                self._require_size(rows)
                 continue
             constant = constant + ((rows * bias).sum(axis=1) >> power)
             raw = self._back(rows, j, bounds) if isinstance(layer, Dense) else rows * weight
@@ -188,6 +190,7 @@ class FixedPoint:
         """Append interval bounds of value k + 1."""
         layer, (_, bias, power), low, high = self.network.layers[k], self._weights[k], lows[k], highs[k]
         known = Bounds(tuple(lows), tuple(highs))
+        self.limits.spend(_CALL + 500 * self._words * low.shape[0] * (self.sizes[k] + self.sizes[k + 1]), "interval bounds in integers")
         if isinstance(layer, Relu):
             low, high = np.maximum(low, 0), np.maximum(high, 0)
         else:

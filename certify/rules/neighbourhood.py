@@ -92,6 +92,7 @@ class Neighbourhoods:
         if (stored := self.label(row)) not in (None, label):
             raise Rejected("claim-mismatch", f"the label is {label}, the labels file says {stored}", where="claim.given.label",
                            fix="give the label of the file, or no labels file")
+        self.limits.spend(15_000 * self.network.outputs, "the other classes")
         x0, clip = self.centre(row), self.given["clip"]
         lower, upper = [v - self.reach for v in x0], [v + self.reach for v in x0]
         if clip is not None:
@@ -112,25 +113,28 @@ class Neighbourhoods:
 def words(given: Mapping[str, Any], points: str) -> str:
     """Return the ball around a point in words, and everything between the points file and the network; `points` names the centre."""
     unit = "in the units of the points file" if given["radius_unit"] == "raw" else "in scaled units"
-    steps = [f"times {given['scale']}"] if given["scale"] != 1 else []
-    steps += [f"clipped to [{given['clip'][0]}, {given['clip'][1]}]"] if given["clip"] is not None else []
+    steps = [f"times {_number(given['scale'])}"] if given["scale"] != 1 else []
+    steps += [f"clipped to [{_number(given['clip'][0])}, {_number(given['clip'][1])}]"] if given["clip"] is not None else []
     steps += [f"minus {_shown(given['subtract'])}"] if given["subtract"] != 0 else []
     steps += [f"divided by {_shown(given['divide'])}"] if given["divide"] != 1 else []
-    ball = f"within {given['radius']} ({given['norm']}, {unit}) of {points}"
+    ball = f"within {_number(given['radius'])} ({given['norm']}, {unit}) of {points}"
     return ball + (f"; the network gets it {', '.join(steps)}" if steps else "")
 
 
 def _labels(data: bytes, limits: Limits) -> list[Fraction]:
-    """Return the labels in a file (.npy of integers, or one CSV column); none where the file has another form."""
+    """Return the labels in a file, a .npy of integers or one CSV column; raises Rejected `claim-mismatch` for another form."""
     try:
-        if data.startswith(_NPY):
-            array = read_npy(data)
-            return [Fraction(v) for v in array.tolist()] if array.ndim == 1 and array.dtype.kind in "iu" else []
-        table = read_table(data, limits)
+        array, table = (read_npy(data), None) if data.startswith(_NPY) else (None, read_table(data, limits))
     except Declined as trouble:
         trouble.where = f"labels {trouble.where}".rstrip()
         raise
-    return [row[0] for row in table.rows] if len(table.columns) == 1 else []
+    if table is not None and len(table.columns) == 1:
+        return [row[0] for row in table.rows]
+    if array is not None and array.ndim == 1 and (array.dtype.kind in "iu" or not array.size):
+        return [Fraction(v) for v in array.tolist()]
+    form = f"{len(table.columns)} columns" if table is not None else f"shape {list(array.shape)} and type {array.dtype}" if array is not None else ""
+    raise Rejected("claim-mismatch", f"the labels file has {form}", where="labels",
+                   fix="give one column of integers, a row for each point (numpy: labels.astype('int64'))")
 
 
 def _per_input(value: Any, network: Network, name: str) -> tuple[Fraction, ...]:
@@ -144,4 +148,13 @@ def _per_input(value: Any, network: Network, name: str) -> tuple[Fraction, ...]:
 
 
 def _shown(value: Any) -> str:
-    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
+    return f"[{', '.join(map(_number, value))}]" if isinstance(value, tuple) else _number(value)
+
+
+def _number(value: Fraction) -> str:
+    """Return a rational as people write it: exactly, as a short decimal where there is one and the quotient is long, such as 0.07632."""
+    digits = next((k for k in range(1, 7) if (value * 10**k).denominator == 1), 0)
+    if value.denominator <= 100 or not digits:
+        return str(value)
+    whole, part = divmod(abs(int(value * 10**digits)), 10**digits)
+    return f"{'-' if value < 0 else ''}{whole}.{part:0{digits}d}"

@@ -96,8 +96,8 @@ class Relaxation:
         self.rounding: Any = rounding
         self.sizes = (network.inputs, *(layer.size for layer in network.layers))
         self.ball: NormBall | None = None
-        limits.within(4 * 8 * sum(layer.weight.size for layer in network.layers if isinstance(layer, Dense)), "memory",
-                      "memory for the weights in bytes")
+        weights = sum(layer.weight.size for layer in network.layers if isinstance(layer, Dense))
+        limits.within(32 * weights + 100 * sum(self.sizes), "memory", "memory for the weights, and the bounds of a box, in bytes")
         self._parts: list[tuple[Array, Array, Array] | None] = []
         for index, layer in enumerate(network.layers):
             constants = [layer.weight, layer.bias] if isinstance(layer, Dense) else [layer.bias] if isinstance(layer, Scale) else []

@@ -79,6 +79,18 @@ def inhabits(part: Part, x: tuple[Fraction, ...]) -> bool:
     return part.holds_input(x) and any(all(row.outputs or row.holds(x, ()) for row in conjunct) for conjunct in part.conjuncts)
 
 
+def charge_point(parts: Sequence[Part], x: Sequence[Fraction], y: Sequence[Fraction], limits: Limits) -> None:
+    """Charge the tests of a point against boxes, balls and rows: sums of rationals are quadratic in the length of their denominators."""
+    words = {0: _words(x), 1: _words(y)}
+    for part in parts:
+        rows = sum(2 + words[0] ** 2 * len(row.inputs) + words[1] ** 2 * len(row.outputs) for conjunct in part.conjuncts for row in conjunct)
+        limits.spend(20 * (len(x) * words[0] ** (2 if part.ball is not None else 1) + rows) + 2000 * len(part.conjuncts), "testing a point exactly")
+
+
+def _words(values: Sequence[Fraction]) -> int:
+    return 1 + sum(d.bit_length() for d in {v.denominator for v in values}) // 64
+
+
 def violates(conjunct: tuple[Row, ...], x: tuple[Fraction, ...], y: tuple[Fraction, ...]) -> bool:
     """Return whether (x, y) satisfies all rows of a conjunct, exactly."""
     return all(row.holds(x, y) for row in conjunct)
@@ -116,6 +128,8 @@ def establish(unsafe: UnsafeSet, evidence: Evidence, limits: Limits) -> Figures:
         raise Rejected("unused-evidence" if point is not None else "claim-vacuous",
                        "a point that shows that the region has inputs is needed where every part "
                        "constrains its inputs beyond a box, and nowhere else", where="evidence.items.witness")
+    if point is not None:
+        charge_point(unsafe.parts, point, (), limits)
     if point is not None and (len(point) != unsafe.network.inputs or not any(inhabits(part, unsafe.network_input(point)) for part in unsafe.parts)):
         raise Rejected("claim-vacuous", "the point that should show that the region has inputs is not in it", where="evidence.items.witness")
     return bounds_tree.check(arithmetic(unsafe.network, unsafe.semantics, evidence, limits), unsafe.parts, evidence.arrays, limits)
@@ -131,10 +145,12 @@ def refute(unsafe: UnsafeSet, evidence: Evidence, limits: Limits) -> tuple[Fract
         raise Rejected("outside-domain", f"the point has {len(point)} coordinates, the network {unsafe.network.inputs} inputs",
                        where="evidence.items.point")
     x = unsafe.network_input(point)
+    charge_point(unsafe.parts, x, (), limits)
     inside = [part for part in unsafe.parts if part.holds_input(x)]
     if not inside:
         raise Rejected("outside-domain", "the point is not in the region", where="evidence.items.point")
     y = evaluate(unsafe.network, x, limits)
+    charge_point(inside, x, y, limits)
     if not any(violates(conjunct, x, y) for part in inside for conjunct in part.conjuncts):
         raise Rejected("witness-fails", "the outputs at the point, computed exactly, are not in the unsafe set", where="evidence.items.point")
     return y

@@ -179,8 +179,8 @@ def test_weights_that_f64_refuses_are_bounded() -> None:
 
 def test_memory_of_weights_is_charged() -> None:
     net = Network((1, 10), 10, (Dense(np.ones((10, 10)), np.zeros(10)),))
-    FixedPoint(net, Limits(memory=30000), 60)
-    refused("limit-reached", FixedPoint, net, Limits(memory=29999), 60)
+    FixedPoint(net, Limits(memory=40000), 60)
+    refused("limit-reached", FixedPoint, net, Limits(memory=39999), 60)
 
 
 def test_work_is_charged() -> None:

@@ -298,7 +298,7 @@ class _Search:
     def result(self, node: Slopes, leaf: Slopes, beta: Slopes, trace: _Trace, margin: float) -> Tuned:
         """Return slopes and multipliers with what they reach on the bounds of a trace."""
         found = self._pass(leaf, beta, trace)
-        clear = (found.bound > margin * (1 + np.abs(self.constant))).all()
+        clear = (found.bound > max(margin, self.tuner.domain.slack) * (1 + np.abs(self.constant))).all()
         void = any((low > high + 1e-9 * (1 + np.abs(low))).any() for low, high in zip(trace.low, trace.high, strict=True))
         low, high = (np.concatenate([np.zeros(0), *(level[j] for j in self.tuner.activations)]) for level in (trace.low, trace.high))
         return Tuned(_bytes(node), _bytes(leaf), found.bound, found.points, bool(clear or void), self._by_path(beta), self._scores(found, trace),

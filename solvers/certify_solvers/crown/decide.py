@@ -32,6 +32,7 @@ from certify_solvers.crown.kernel import Array
 
 _MOST_SPLIT = 20  # inputs that vary, for splits of the inputs to have a chance
 _NODE_BOXES = 10  # a node of the search on neurons, with its tuning, counts as so many boxes
+_SHARES = (0.0, 0.1, 1.0)  # of what float32 errors cost at the root, kept as a margin
 _CLOSE = 1e-6  # a margin nearer to 0 than this, relative to the constants, is tried in integers
 
 
@@ -92,12 +93,36 @@ class _Part:
 
 def decide(unsafe: UnsafeSet, settings: Settings, effort: Effort, limits: Limits, progress: Progress, start: Array | None = None) -> Answer:
     """Return the answer for an unsafe set; `start` are points worth trying in the first part."""
+    if unsafe.semantics == "real":
+        return _decide(unsafe, settings, effort, limits, progress, start, 0.0)
+    # What float32 errors cost is known for the whole region only; on small boxes they cost far less, so less is tried first.
+    answer: Answer = Open(-np.inf, False)
+    for share in _SHARES:
+        answer = _decide(unsafe, settings, effort, limits, progress, start, share)
+        if not isinstance(answer, Holds) or _accepted(unsafe, answer, limits) or effort.left() <= 0:
+            return answer
+    return answer
+
+
+def _accepted(unsafe: UnsafeSet, answer: Holds, limits: Limits) -> bool:
+    """Return whether the checker's rule accepts evidence."""
+    own = limits.fresh()
+    try:
+        check(arithmetic(unsafe.network, unsafe.semantics, Evidence(BOUNDS_TREE.kind, BOUNDS_TREE.version, answer.items, answer.arrays), own),
+              unsafe.parts, answer.arrays, own)
+    except CertifyError:
+        return False
+    return True
+
+
+def _decide(unsafe: UnsafeSet, settings: Settings, effort: Effort, limits: Limits, progress: Progress, start: Array | None,
+            share: float) -> Answer:
     progress("bounding", {"parts": len(unsafe.parts)})
     parts: list[_Part] = []
     for part in unsafe.parts:
         parts.append(_Part(part, Domain(part), [_conjunct(unsafe, part, rows) for rows in part.conjuncts]))
         if effort.left() > 0 and all(part.conjuncts):
-            _bound(unsafe, parts[-1], limits, effort)
+            _bound(unsafe, parts[-1], limits, effort, share)
     if all(one.arrays is not None for one in parts):
         return _holds(unsafe, parts, settings, limits)
     progress("attacking", {"parts": len(parts)})
@@ -112,9 +137,9 @@ def decide(unsafe: UnsafeSet, settings: Settings, effort: Effort, limits: Limits
         for one in parts:
             hit = None
             if one.arrays is None and settings.method != "alpha" and np.count_nonzero(one.domain.upper > one.domain.lower) <= _MOST_SPLIT:
-                hit = _split_inputs(unsafe, one, settings, effort, limits)
+                hit = _split_inputs(unsafe, one, settings, effort, limits, progress)
             elif one.arrays is None:
-                hit = _split_neurons(unsafe, one, settings, effort, limits)
+                hit = _split_neurons(unsafe, one, settings, effort, limits, progress)
             if hit is not None:
                 return Violated(hit)
             if one.arrays is None:
@@ -122,7 +147,7 @@ def decide(unsafe: UnsafeSet, settings: Settings, effort: Effort, limits: Limits
         if any("mix" in one.arrays for one in parts if one.arrays is not None):
             for one in parts:  # where a leaf names its rows, all do; the root box of the others tells theirs
                 if one.arrays is not None and "row" not in one.arrays:
-                    _split_inputs(unsafe, one, replace(settings, boxes=0), effort, limits)
+                    _split_inputs(unsafe, one, replace(settings, boxes=0), effort, limits, progress)
     if all(one.arrays is not None for one in parts):
         return _holds(unsafe, parts, settings, limits)
     worst = min(one.margin for one in parts if one.arrays is None)
@@ -149,13 +174,13 @@ def matrix(terms: list[Mapping[int, Fraction]], size: int) -> Array:
     return made
 
 
-def _bound(unsafe: UnsafeSet, one: _Part, limits: Limits, effort: Effort) -> None:
-    """Bound a part by one CROWN pass; for float32 executions, move the constants by what their errors cost at the root."""
+def _bound(unsafe: UnsafeSet, one: _Part, limits: Limits, effort: Effort, share: float) -> None:
+    """Bound a part by one CROWN pass; for float32 executions, move the constants by a share of what their errors cost at the root."""
     found = tune(unsafe.network, one.domain, one.conjuncts, effort, 1)
     if found is None:
         return
-    if unsafe.semantics == "exec32":
-        lost = _float32_cost(unsafe, one.part, limits)
+    if share > 0:
+        lost = share * _float32_cost(unsafe, one.part, limits)
         one.conjuncts = [(inputs, outputs, constant - lost) for inputs, outputs, constant in one.conjuncts]
         found = tune(unsafe.network, one.domain, one.conjuncts, effort, 1) or found
     one.margin, one.corners = float(found.margins.min()), found.points
@@ -189,19 +214,19 @@ class _Hit:
         return found is not None
 
 
-def _split_inputs(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits) -> attack.Hit | None:
+def _split_inputs(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits, progress: Progress) -> attack.Hit | None:
     """Close a part by splits of its inputs, or return a counterexample met on the way."""
     hit = _Hit(unsafe, one, limits)
     starts = np.cumsum([0, *(len(constant) for *_, constant in one.conjuncts)])[:-1]
     rows = Rows(*(np.concatenate(sides) for sides in zip(*one.conjuncts, strict=True)), starts)
-    closed = search(unsafe.network, rows, (one.domain.lower, one.domain.upper), effort, hit, settings.boxes)
+    closed = search(unsafe.network, rows, (one.domain.lower, one.domain.upper), effort, hit, settings.boxes, progress)
     if closed is None:
         return hit.first
     one.arrays = closed.arrays()
     return None
 
 
-def _split_neurons(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits) -> attack.Hit | None:
+def _split_neurons(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Effort, limits: Limits, progress: Progress) -> attack.Hit | None:
     """Close a part by tuned slopes, then by splits on neurons, or return a counterexample met on the way."""
     hit = _Hit(unsafe, one, limits)
     found = tune(unsafe.network, one.domain, one.conjuncts, effort)
@@ -213,7 +238,8 @@ def _split_neurons(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Ef
     elif settings.method == "alpha":
         hit(found.points)
     else:
-        closed = neuron_split.search(unsafe.network, one.domain, one.conjuncts, found, effort, hit, max(1, settings.boxes // _NODE_BOXES))
+        most = max(1, settings.boxes // _NODE_BOXES)
+        closed = neuron_split.search(unsafe.network, one.domain, one.conjuncts, found, effort, hit, most, progress)
         one.arrays = closed.arrays if closed is not None else None
     return hit.first
 

@@ -16,6 +16,7 @@ class Domain:
     def __init__(self, part: Part) -> None:
         self.lower, self.upper = np.array([below(v) for v in part.lower]), np.array([above(v) for v in part.upper])
         self.ball = part.ball
+        self.slack = 0.0 if part.ball is None else 1e-4  # what the checker's rounding of norms can cost, beyond that of boxes
         if part.ball is not None:
             self.centre = np.array([float(v) for v in part.ball.centre])
             self.factor = np.array([1.0 / float(w) for w in part.ball.weight])

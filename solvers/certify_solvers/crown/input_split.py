@@ -14,7 +14,7 @@ import numpy as np
 
 from certify.readers.network import Network
 from certify_solvers.common.pool import Pool
-from certify_solvers.common.prover import Effort
+from certify_solvers.common.prover import Effort, Progress
 from certify_solvers.crown.examine import Examiner, Rows
 from certify_solvers.crown.kernel import Array
 
@@ -85,7 +85,8 @@ class Closed:
         return arrays
 
 
-def search(network: Network, rows: Rows, box: tuple[Array, Array], effort: Effort, hit: Hit, most: int) -> Closed | None:
+def search(network: Network, rows: Rows, box: tuple[Array, Array], effort: Effort, hit: Hit, most: int,
+           report: Progress = lambda stage, facts: None) -> Closed | None:
     """Return the tree that closes a part, or None where the time, `most` boxes, a box that can't be split or a hit ended the search first.
 
     `hit` gets points worth trying, and says whether one of them is a counterexample.
@@ -112,6 +113,7 @@ def search(network: Network, rows: Rows, box: tuple[Array, Array], effort: Effor
                     chunk[index].weights = None
                     open_ += chunk[index].split(item, known)[::-1]
             bounded += len(batch)
+            report("splitting inputs", {"boxes bounded": bounded, "waiting": len(open_)})
     return Closed(rows, root, bounded)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from certify.readers.network import Dense, Network, Relu, Scale
 from certify.rules.neuron_splits import Path
-from certify_solvers.common.prover import Effort
+from certify_solvers.common.prover import Effort, Progress
 from certify_solvers.crown.alpha import Conjunct, Tuned, tune
 from certify_solvers.crown.domain import Domain
 from certify_solvers.crown.emission import Arrays
@@ -74,7 +74,7 @@ class Search:
         self.top = _Node((), _Base(root.low, root.high, root.node[0]), root.leaf.astype(float), fresh=True)
         self.bounded = 0
 
-    def run(self, hit: Hit) -> Closed | None:
+    def run(self, hit: Hit, report: Progress = lambda stage, facts: None) -> Closed | None:
         """Return the closed tree, or None where the time, the number of nodes or a counterexample (`hit` of its points) ended it first."""
         pending = [self.top]
         while pending:
@@ -100,6 +100,7 @@ class Search:
                 node.children = self._split(node)
                 opened += [node.children[1], node.children[0]]
             pending += opened
+            report("splitting neurons", {"parts bounded": self.bounded, "waiting": len(pending)})
         return Closed(self._evidence())
 
     def _split(self, node: _Node) -> tuple[_Node, _Node]:
@@ -201,7 +202,7 @@ class Search:
         scores[opened, chosen] += scores[opened].max(axis=1)
 
     def _clear(self, bound: Array, conjunct: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        found: np.ndarray[Any, Any] = bound > _MARGIN * (1 + np.abs(self.constant[conjunct]))
+        found: np.ndarray[Any, Any] = bound > max(_MARGIN, self.domain.slack) * (1 + np.abs(self.constant[conjunct]))
         return found
 
     def _pass(self, alpha: Array, beta: Array, owner: Any, conjunct: Any, lines: _Lines) -> tuple[Array, Array, Array]:
@@ -281,6 +282,7 @@ class _Lines:
         self.offset = np.where(self.crossing, -self.chord * low, 0.0)
 
 
-def search(network: Network, domain: Domain, conjuncts: Sequence[Conjunct], root: Tuned, effort: Effort, hit: Hit, most: int) -> Closed | None:
+def search(network: Network, domain: Domain, conjuncts: Sequence[Conjunct], root: Tuned, effort: Effort, hit: Hit, most: int,
+           report: Progress = lambda stage, facts: None) -> Closed | None:
     """Return the closed tree, or None where the time, the number of nodes or a counterexample (`hit` of its points) ended the search first."""
-    return Search(network, domain, conjuncts, root, effort, most).run(hit)
+    return Search(network, domain, conjuncts, root, effort, most).run(hit, report)

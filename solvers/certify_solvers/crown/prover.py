@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from certify.certificate import Files
+from certify.certificate import Evidence, Files
 from certify.claims import region, robust
-from certify.errors import UsageError
+from certify.errors import CertifyError, UsageError
 from certify.limits import Limits
 from certify.readers.vnnlib2 import declared_format
+from certify.rules.bounds_tree import check
 from certify.rules.evaluation import evaluate
-from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, constrained, violates
+from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, arithmetic, constrained, violates
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
 from certify_solvers.crown import dataset
 from certify_solvers.crown.attack import Hit
@@ -36,8 +37,8 @@ _HELP: Mapping[str, str] = {
     "row": "the point: a row of the points file, from 0",
     "label": "the class that must win; auto: the labels file's, else the network's own answer at the point",
     "norm": "how distance is measured: linf (the largest change of any input), l2 or l1",
-    "radius": "how far inputs may be from the point; max (for robust): search for the largest radius that can be proved",
-    "radius_unit": "raw: the radius is in the units of the points file; scaled: it is in those after `scale`",
+    "radius": "how far inputs may be from the point; max (for robust only): search for the largest radius that can be proved",
+    "radius_unit": "raw: the radius is in the units of the points file, such as grey levels; scaled: it is in those after `scale`",
     "clip": "lowest and highest value that an input can have, after `scale`, such as [0,1]",
     "scale": "what the points are multiplied with, such as 1/255",
     "subtract": "what the network's preprocessing subtracts, after `clip`: one number, or one a channel",
@@ -45,15 +46,15 @@ _HELP: Mapping[str, str] = {
     "holds": "the answer that is wanted: true (a proof), false (a counterexample)",
     "robust_at_least": "the number of robust rows that is wanted",
     "not_robust_at_least": "the number of rows that are not robust that is wanted",
-    "of": "the number of rows",
-    "method": "auto: CROWN, then splits of inputs where at most 20 vary, else tuned slopes; alpha: tuned slopes only; crown: neither",
-    "boxes": "how many boxes the search by splits of inputs may bound in a part",
+    "of": "the number of rows of the points file",
+    "method": "auto: CROWN, then splits of inputs where at most 20 vary, else tuned slopes and splits of neurons; alpha: no splits; crown: neither",
+    "boxes": "how many boxes the search by splits may bound in a part; without a proof, more take longer and may find one",
     "restarts": "how many starting points the search for a counterexample takes, from 1 to 100000",
     "arithmetic": "of the evidence: f64-gamma, exact-int, or auto: f64-gamma, and integers where a margin is near 0",
     "fraction_bits": "exact-int counts in units of 2^-fraction_bits, from 16 to 4096",
 }
-_HARDER = "try a smaller radius or region, more --set restarts=..., or another --seed"
 _METHODS, _ARITHMETICS = ("auto", "alpha", "crown"), ("auto", "f64-gamma", "exact-int")
+_SMALL = 8  # leaves, up to which evidence is tried for float32 executions too
 
 
 class Crown:
@@ -131,16 +132,30 @@ def _one(problem: Problem, settings: Settings, effort: Effort, progress: Progres
         made = _proof(problem, unsafe, answer)
         if isinstance(made, Unknown):
             return made
-        return _answer(made, problem, True, (f"{answer.leaves} leaves",) if answer.leaves > len(unsafe.parts)
-                       else (f"smallest margin {answer.margin:.4g}",))
+        said = f"smallest margin {answer.margin:.4g}"
+        if answer.leaves > len(unsafe.parts):
+            said = f"{answer.leaves} leaves: pieces of the region, each bounded on its own"
+        return _answer(made, problem, True, (said, *_also_float32(unsafe, made, problem)))
     if isinstance(answer, Open):
-        late = "the time limit was reached, " if answer.late else ""
-        said = f"the smallest bound is {answer.worst:.4g} and must be above 0" if np.isfinite(answer.worst) else "no bound was found"
-        return Unknown(f"{late}{said}; no counterexample was found: {_HARDER}")
+        late = "the time limit was reached; " if answer.late else ""
+        said = f"the best lower bound of the margin is {answer.worst:.4g} and must be above 0" if np.isfinite(answer.worst) else "no bound was found"
+        return Unknown(f"{late}{said}; no counterexample was found: {_advice(problem, settings, answer.late)}")
     if unsafe.semantics != "real":
         return Unknown(f"over the reals there is a counterexample, with outputs {_shown(answer.hit.y)}; a claim about every float32 execution "
                        "can't be refuted: ask with --set semantics=real for the counterexample")
     return _answer(_refutation(problem, unsafe, answer), problem, False, tuple(_remarks(problem, unsafe, answer)))
+
+
+def _also_float32(unsafe: UnsafeSet, made: Draft, problem: Problem) -> tuple[str, ...]:
+    """Return a remark where small evidence holds for every float32 execution too: the rule of the checker is asked."""
+    if unsafe.semantics != "real" or int((made.arrays["tree"] < 0).sum()) > _SMALL:
+        return ()
+    evidence, own = Evidence(made.evidence, made.evidence_version, made.items, made.arrays), problem.limits.fresh()
+    try:
+        check(arithmetic(unsafe.network, "exec32", evidence, own), unsafe.parts, made.arrays, own)
+    except CertifyError:
+        return ()
+    return ("it also holds for every float32 execution (--set semantics=exec32 claims that)",)
 
 
 def _largest_radius(problem: Problem, settings: Settings, effort: Effort, progress: Progress) -> Outcome:
@@ -171,6 +186,8 @@ def _largest_radius(problem: Problem, settings: Settings, effort: Effort, progre
     found = bracket(ask, first, effort, progress, most)
     beyond = None
     remarks: list[str] = []
+    if found.upper is not None and not real:
+        remarks = [f"over the reals a counterexample exists at radius {_decimal(found.upper[0])}; about float32 executions it says nothing"]
     if found.upper is not None and real:
         unsafe = robust.problem(at(found.upper[0]).given, problem.files, problem.limits.fresh())
         beyond = _refutation(at(found.upper[0]), unsafe, found.upper[1])
@@ -180,12 +197,13 @@ def _largest_radius(problem: Problem, settings: Settings, effort: Effort, progre
     if found.lower is None:
         if beyond is not None:
             return Refuted(beyond, ("no radius was proved", *remarks))
-        return Unknown(f"no radius was proved or refuted: {_HARDER}")
+        return Unknown(f"no radius was proved or refuted: {_advice(problem, settings, effort.left() <= 0)}")
     unsafe = robust.problem(at(found.lower[0]).given, problem.files, problem.limits.fresh())
     made = _proof(at(found.lower[0]), unsafe, found.lower[1])
     if isinstance(made, Unknown):
         return made
-    return Proved(made, (f"the largest radius that was proved is {_decimal(found.lower[0])}", *remarks), beyond)
+    late = ("the time limit was reached before the search for the largest radius was done",) if effort.left() <= 0 else ()
+    return Proved(made, (f"the largest radius that was proved is {_decimal(found.lower[0])}", *late, *remarks), beyond)
 
 
 def _accuracy(problem: Problem, settings: Settings, effort: Effort, progress: Progress) -> Outcome:
@@ -196,16 +214,38 @@ def _accuracy(problem: Problem, settings: Settings, effort: Effort, progress: Pr
     if not made.says["robust_at_least"] and not made.says["not_robust_at_least"]:
         if table.interrupted:
             raise KeyboardInterrupt  # nothing was found yet, so nothing is written
-        return Unknown("; ".join(table.remarks()))
+        return Unknown("; ".join((*table.remarks(), *_open_rows(problem, table))))
     wanted = problem.wanted
-    short = [f"{name} is {made.says[name]}, wanted {wanted[name]}" for name in wanted
+    short = [f"{name} is {made.says[name]}, wanted {wanted[name]}: leave it out to get the certificate of what was found" for name in wanted
              if (made.says[name] < wanted[name] if name != "of" else made.says[name] != wanted[name])]
     if short:
         if table.interrupted:
             raise KeyboardInterrupt
-        return Unknown("; ".join((*table.remarks(), *short)))
+        return Unknown("; ".join((*table.remarks(), *_open_rows(problem, table), *short)))
     left = table.size - made.says["robust_at_least"] - made.says["not_robust_at_least"]
-    return Proved(made, table.remarks(), left=f"{left} rows are open" if left else "", interrupted=table.interrupted)
+    return Proved(made, (*table.remarks(), *_open_rows(problem, table)), left=f"{left} rows are open" if left else "", interrupted=table.interrupted)
+
+
+def _open_rows(problem: Problem, table: dataset.Table) -> tuple[str, ...]:
+    """Return why rows can be open that were not refused: they were not reached, or a claim of this semantics is never refuted."""
+    missing = table.size - len(table.rows)
+    said = (f"{missing} of the open rows were not reached before the interrupt",) if missing else ()
+    if problem.given["semantics"] != "real" and table.count("open"):
+        said += ("a claim about every float32 execution can't be refuted: rows that are wrong or not robust over the reals are open here "
+                 "(--set semantics=real counts them)",)
+    return said
+
+
+def _advice(problem: Problem, settings: Settings, late: bool) -> str:
+    """Return what could be tried where a question stayed open, the most promising first."""
+    words = ["more time (--time-limit)"] if late else []
+    if settings.method != "auto":
+        words.append("--set method=auto")
+    elif not late:
+        words.append(f"more than the {settings.boxes} boxes of the search (--set boxes=...)")
+    words.append("a smaller region" if problem.kind == "region" else "a smaller radius")
+    words.append("more starting points of the attack (--set restarts=...)" if problem.given["semantics"] == "real" else "--set semantics=real")
+    return f"try {', '.join(words[:-1])}, or {words[-1]}"
 
 
 def _at_point(problem: Problem, unsafe: UnsafeSet) -> Hit | None:
@@ -253,6 +293,8 @@ def _remarks(problem: Problem, unsafe: UnsafeSet, answer: Violated) -> list[str]
         near = robust.neighbourhoods(problem.given, problem.files, problem.limits.fresh())
         where = "at the point itself" if hit.x == near.network_input(near.centre(problem.given["row"])) else "there"
         remarks.append(f"{where} class {best} has {float(hit.y[best]):.6g}, class {label} has {float(hit.y[label]):.6g}")
+    elif any(not any(row.outputs for row in conjunct) for part in unsafe.parts for conjunct in part.conjuncts):
+        remarks.append("the property has a case that constrains no output: every input of that case is unsafe, whatever the network does")
     if not hit.float32:
         remarks.append("no float32 number of the region was a counterexample: the point is rational")
     return [*remarks, float32.remark(unsafe, model if isinstance(model, bytes) else b"", hit.x)]
