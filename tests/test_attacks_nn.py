@@ -196,6 +196,14 @@ def test_many_sets_of_slopes_keep_within_the_memory() -> None:
 
 # Time
 
+@pytest.mark.xfail(strict=True, reason="all indices are sorted with those that are used; with fewer entries than sets the answer is known at once")
+def test_many_sets_of_slopes_that_nobody_uses_are_charged() -> None:
+    """16 million sets of one slope, 16 MB, take 25 s of CPU and are charged nothing; 64 million fit an array."""
+    net = model([([[1.0]], [0.0]), ([[1.0]], [0.0])])
+    arrays = {"tree": np.array([-1], "<i4"), "slope": np.zeros((1 << 21, 1), "|u1"), "leaf_slope": np.zeros(1, "<i4")}
+    _is_charged(_checked(_region(net, UNIT_BOX + "(assert (<= Y_0 -2))", arrays)))
+
+
 def test_many_conjuncts_are_charged() -> None:
     """100 000 conjuncts and 16 leaves, a property of 1.6 MB, take minutes and are charged 2.6 s."""
     conjuncts = tuple((Row({}, {0: Fraction(1)}, Fraction(k + 2)),) for k in range(6000))
