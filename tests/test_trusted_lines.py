@@ -12,7 +12,7 @@ def test_the_core_is_within_its_budget() -> None:
     assert core_lines() <= 600
 
 
-@pytest.mark.parametrize(("kind", "most"), [("region", 2640), ("robust", 2640), ("accuracy", 2690)])
+@pytest.mark.parametrize(("kind", "most"), [("region", 2640), ("robust", 2640), ("accuracy", 2700)])
 def test_a_verdict_imports_a_trusted_base_within_its_budget(kind: str, most: int) -> None:
     files = trusted_files(kind)
     assert sum(map(code_lines, files)) <= most
