@@ -229,7 +229,7 @@ def list_another(mutant: Specimen, rng: np.random.Generator) -> str:
     elif name == "witness_row":
         points = arrays.get("witness", np.zeros((0, 2)))
         point = points[int(rng.integers(len(points)))] if len(points) else np.zeros(2)
-        arrays["witness"] = np.insert(points, place, point, axis=0)
+        arrays["witness"] = np.insert(points, min(place, len(points)), point, axis=0)
     return f"row {row} added to {name}"
 
 
