@@ -196,7 +196,6 @@ def test_many_sets_of_slopes_keep_within_the_memory() -> None:
 
 # Time
 
-@pytest.mark.xfail(strict=True, reason="all indices are sorted with those that are used; with fewer entries than sets the answer is known at once")
 def test_many_sets_of_slopes_that_nobody_uses_are_charged() -> None:
     """16 million sets of one slope, 16 MB, take 25 s of CPU and are charged nothing; 64 million fit an array."""
     net = model([([[1.0]], [0.0]), ([[1.0]], [0.0])])

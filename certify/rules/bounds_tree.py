@@ -127,8 +127,9 @@ class _Check:
             raise Rejected("unused-evidence" if not bool((self.beta < 0).any()) else "evidence-range", "multipliers are >= 0, and not all 0",
                            where="evidence array beta")
         self.sets = 0 if arrays.get("slope") is None else len(arrays["slope"])
-        chosen = [np.unique(one.array) for one in (self.leaf_slope, self.node_slope) if one.array is not None]
-        if self.sets and np.intersect1d(np.arange(self.sets), np.concatenate([np.zeros(0, int), *chosen])).size < self.sets:
+        named = [np.zeros(0, int), *(np.unique(one.array) for one in (self.leaf_slope, self.node_slope) if one.array is not None)]
+        listed = np.unique(np.concatenate(named))
+        if self.sets > np.count_nonzero((listed >= 0) & (listed < self.sets)):
             raise Rejected("unused-evidence", "a set of slopes is never used", where="evidence array slope")
         if self.recompute is not None and (len(self.recompute) != len(self.tree) or bool((self.recompute > 1).any())):
             raise Rejected("array-shape" if len(self.recompute) != len(self.tree) else "evidence-range",
