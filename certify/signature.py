@@ -11,12 +11,9 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from certify.errors import Rejected, UsageError, malformed
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 _REST = re.compile(rb'\{"keyid":"([0-9a-f]{64})","sig":"([A-Za-z0-9+/]{86}==)"\}\]\}')
@@ -31,8 +28,7 @@ def signed(raw: bytes, keyid: str, data: bytes) -> bytes:
     """Return the signature in an envelope named by its key id; raises Rejected `signature-invalid` where it is over another statement."""
     found = _REST.fullmatch(data, len(_start(raw))) if data.startswith(_start(raw)) else None
     if found is None:
-        raise Rejected("signature-invalid", "it is no signature of this certificate, perhaps one of another", where=f"signatures/{keyid}",
-                       fix="ask the author for the certificate as it was signed")
+        raise Rejected("signature-invalid", "it is not over this certificate", where=f"signatures/{keyid}", fix="ask the author for the signed file")
     signature = base64.b64decode(found.group(2))
     if found.group(1).decode() != keyid or envelope(raw, keyid, signature) != data:
         raise malformed("a signature is named after its key and has one form", f"signatures/{keyid}")
@@ -42,23 +38,22 @@ def signed(raw: bytes, keyid: str, data: bytes) -> bytes:
 def require(raw: bytes, signatures: Mapping[str, bytes], keys: Sequence[bytes], threshold: int) -> tuple[str, ...]:
     """Return the ids of the keys (PEM) that signed, at least `threshold` of them; raises Rejected, or UsageError `key-unreadable`."""
     from cryptography.exceptions import InvalidSignature
-    found = []
+    found = set()
     for pem in keys:
         public, keyid = read_key(pem)
         if keyid in signatures:
             try:
                 public.verify(signatures[keyid], pre_authentication(raw))
             except InvalidSignature:
-                raise Rejected("signature-invalid", f"the signature of the key {keyid[:12]} does not fit the certificate",
-                               where=f"signatures/{keyid}") from None
-            found.append(keyid)
-    if len(set(found)) < threshold:
-        raise Rejected("signature-missing", f"{len(set(found))} of the given keys signed it, {threshold} must", where="signatures",
+                raise Rejected("signature-invalid", f"the signature of the key {keyid[:12]} does not fit the certificate") from None
+            found.add(keyid)
+    if len(found) < threshold:
+        raise Rejected("signature-missing", f"{len(found)} of the given keys signed it, {threshold} must", where="signatures",
                        fix="ask the author to sign it with `certify sign`, or give the keys of those who did")
-    return tuple(sorted(set(found)))
+    return tuple(sorted(found))
 
 
-def read_key(pem: bytes) -> tuple[Ed25519PublicKey, str]:
+def read_key(pem: bytes) -> tuple[Any, str]:
     """Return an Ed25519 public key and its id; raises UsageError `key-unreadable`."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey

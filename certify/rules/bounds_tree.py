@@ -123,9 +123,10 @@ class _Check:
         self.recompute = arrays.get("recompute")
         self.row, self.leaf_slope, self.node_slope = (_Indices(arrays, name) for name in ("row", "leaf_slope", "node_slope"))
         self.mix, self.beta = arrays.get("mix"), arrays.get("beta")
-        if self.beta is not None and bool((self.beta < 0).any() or (self.beta == 0).all()):
-            raise Rejected("unused-evidence" if not bool((self.beta < 0).any()) else "evidence-range", "multipliers are >= 0, and not all 0",
-                           where="evidence array beta")
+        if self.beta is not None and bool((self.beta < 0).any()):
+            raise Rejected("evidence-range", "a multiplier is negative", where="evidence array beta")
+        if self.beta is not None and not bool(self.beta.any()):
+            raise Rejected("unused-evidence", "multipliers that are all 0 say what their absence says", where="evidence array beta")
         self.sets = 0 if arrays.get("slope") is None else len(arrays["slope"])
         named = [np.zeros(0, int), *(np.unique(one.array) for one in (self.leaf_slope, self.node_slope) if one.array is not None)]
         listed = np.unique(np.concatenate(named))
@@ -331,7 +332,7 @@ class _Check:
             margins = [Fraction(best[~empty].min())] if alone and not empty.all() else [
                 Fraction(bound) / sum(weight for _, weight in leaf.rows[conjunct])
                 for leaf, bound, gone in zip(leaves, best.tolist(), empty, strict=True) if leaf.rows is not None and not gone]
-            self.margins = [] if not self.margins and not margins else [min([*self.margins, *(margin / self.arithmetic.unit for margin in margins)])]
+            self.margins = sorted([*self.margins, *(margin / self.arithmetic.unit for margin in margins)])[:1]
 
 
 def _gathered(slots: Sequence[_Slot | None]) -> Bounds:

@@ -81,10 +81,10 @@ def inhabits(part: Part, x: tuple[Fraction, ...]) -> bool:
 
 def charge_point(parts: Sequence[Part], x: Sequence[Fraction], y: Sequence[Fraction], limits: Limits) -> None:
     """Charge the tests of a point against boxes, balls and rows: sums of rationals are quadratic in the length of their denominators."""
-    words = {0: _words(x), 1: _words(y)}
+    long, wide = _words(x), _words(y)
     for part in parts:
-        rows = sum(2 + words[0] ** 2 * len(row.inputs) + words[1] ** 2 * len(row.outputs) for conjunct in part.conjuncts for row in conjunct)
-        limits.spend(20 * (len(x) * words[0] ** (2 if part.ball is not None else 1) + rows) + 2000 * len(part.conjuncts), "testing a point exactly")
+        rows = sum(2 + long**2 * len(row.inputs) + wide**2 * len(row.outputs) for conjunct in part.conjuncts for row in conjunct)
+        limits.spend(20 * (len(x) * long ** (2 if part.ball is not None else 1) + rows) + 2000 * len(part.conjuncts), "testing a point exactly")
 
 
 def _words(values: Sequence[Fraction]) -> int:

@@ -166,3 +166,22 @@ def test_the_checker_decides_about_integers(monkeypatch: pytest.MonkeyPatch) -> 
             with monkeypatch.context() as patch:
                 patch.setattr(stages, "check", refuse)
                 assert isinstance(_decide(_unsafe(layers, points, given), settings), Open)
+
+
+@pytest.mark.parametrize("arithmetic", ["f64-gamma", "exact-int"])
+def test_float32_evidence_that_is_refused_is_searched_again_with_a_margin(arithmetic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"row": 0, "label": 0, "norm": "linf", "radius": "1", "radius_unit": "raw", "clip": None, "scale": "1/16", "subtract": "0",
+             "divide": "1", "semantics": "exec32"}
+    unsafe = _unsafe([([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0])], np.array([[4, 4]], np.uint8), given)
+    assert isinstance(_decide(unsafe, Settings(arithmetic=arithmetic)), Holds)
+    shares: list[float] = []
+    search = stages._decide
+
+    def noted(*words: Any) -> Answer:
+        shares.append(words[-1])
+        return search(*words)
+
+    monkeypatch.setattr(stages, "_decide", noted)
+    monkeypatch.setattr(stages, "accepted", lambda *words: None)
+    _decide(unsafe, Settings(arithmetic=arithmetic))
+    assert shares == [0.0, 0.1, 1.0]

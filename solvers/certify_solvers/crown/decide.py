@@ -18,7 +18,7 @@ from certify.certificate import Evidence
 from certify.errors import CertifyError
 from certify.limits import Limits
 from certify.readers.formula import Part
-from certify.rules.bounds_tree import check
+from certify.rules.bounds_tree import Figures, check
 from certify.rules.float32 import Rounding
 from certify.rules.relaxation import Relaxation
 from certify.rules.unsafe_set import BOUNDS_TREE, UnsafeSet, arithmetic
@@ -99,20 +99,20 @@ def decide(unsafe: UnsafeSet, settings: Settings, effort: Effort, limits: Limits
     answer: Answer = Open(-np.inf, False)
     for share in _SHARES:
         answer = _decide(unsafe, settings, effort, limits, progress, start, share)
-        if not isinstance(answer, Holds) or _accepted(unsafe, answer, limits) or effort.left() <= 0:
+        refused = (accepted(unsafe, answer.items, answer.arrays, limits) is None if isinstance(answer, Holds)
+                   else isinstance(answer, Open) and settings.arithmetic == "exact-int")  # integers are refused where the search ends
+        if not refused or effort.left() <= 0:
             return answer
     return answer
 
 
-def _accepted(unsafe: UnsafeSet, answer: Holds, limits: Limits) -> bool:
-    """Return whether the checker's rule accepts evidence."""
-    own = limits.fresh()
+def accepted(unsafe: UnsafeSet, items: Mapping[str, Any], arrays: Arrays, limits: Limits, semantics: str = "") -> Figures | None:
+    """Return the figures of the checker's rule for evidence, or None where it refuses it; `semantics` may differ from the set's own."""
+    own, made = limits.fresh(), Evidence(BOUNDS_TREE.kind, BOUNDS_TREE.version, items, arrays)
     try:
-        check(arithmetic(unsafe.network, unsafe.semantics, Evidence(BOUNDS_TREE.kind, BOUNDS_TREE.version, answer.items, answer.arrays), own),
-              unsafe.parts, answer.arrays, own)
+        return check(arithmetic(unsafe.network, semantics or unsafe.semantics, made, own), unsafe.parts, arrays, own)
     except CertifyError:
-        return False
-    return True
+        return None
 
 
 def _decide(unsafe: UnsafeSet, settings: Settings, effort: Effort, limits: Limits, progress: Progress, start: Array | None,
@@ -152,11 +152,10 @@ def _decide(unsafe: UnsafeSet, settings: Settings, effort: Effort, limits: Limit
         return _holds(unsafe, parts, settings, limits)
     worst = min(one.margin for one in parts if one.arrays is None)
     if settings.arithmetic == "auto" and worst > -_CLOSE:
-        for one in parts:
-            one.arrays = one.arrays or leaf()
-        found = _integers(unsafe, parts, settings, limits)
-        if found is not None:
-            return found
+        items, arrays = _integers(settings), _joined(unsafe, parts)
+        figures = accepted(unsafe, items, arrays, limits)
+        if figures is not None:
+            return Holds(items, arrays, figures.smallest_margin)
     return Open(worst, effort.left() <= 0)
 
 
@@ -245,21 +244,16 @@ def _split_neurons(unsafe: UnsafeSet, one: _Part, settings: Settings, effort: Ef
 
 
 def _holds(unsafe: UnsafeSet, parts: list[_Part], settings: Settings, limits: Limits) -> Answer:
-    margin = min(one.margin for one in parts)
-    if settings.arithmetic == "exact-int":
-        found = _integers(unsafe, parts, settings, limits)
-        return found if found is not None else Open(margin, False)
-    return Holds({"arithmetic": "f64-gamma"}, join([(one.arrays or leaf(), len(one.conjuncts)) for one in parts], unsafe.network.inputs), margin)
+    margin, arrays = min(one.margin for one in parts), _joined(unsafe, parts)
+    if settings.arithmetic != "exact-int":
+        return Holds({"arithmetic": "f64-gamma"}, arrays, margin)
+    figures = accepted(unsafe, _integers(settings), arrays, limits)
+    return Open(margin, False) if figures is None else Holds(_integers(settings), arrays, figures.smallest_margin)
 
 
-def _integers(unsafe: UnsafeSet, parts: list[_Part], settings: Settings, limits: Limits) -> Holds | None:
-    """Return the evidence in integers if the checker's rule accepts it so."""
-    items = {"arithmetic": "exact-int", "fraction_bits": settings.fraction_bits}
-    arrays = join([(one.arrays or leaf(), len(one.conjuncts)) for one in parts], unsafe.network.inputs)
-    made = Evidence(BOUNDS_TREE.kind, BOUNDS_TREE.version, items, arrays)
-    own = limits.fresh()
-    try:
-        figures = check(arithmetic(unsafe.network, unsafe.semantics, made, own), unsafe.parts, arrays, own)
-    except CertifyError:
-        return None
-    return Holds(items, arrays, figures.smallest_margin)
+def _joined(unsafe: UnsafeSet, parts: list[_Part]) -> Arrays:
+    return join([(one.arrays or leaf(), len(one.conjuncts)) for one in parts], unsafe.network.inputs)
+
+
+def _integers(settings: Settings) -> dict[str, Any]:
+    return {"arithmetic": "exact-int", "fraction_bits": settings.fraction_bits}

@@ -11,18 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from certify.certificate import Evidence, Files
+from certify.certificate import Files
 from certify.claims import region, robust
-from certify.errors import CertifyError, UsageError
+from certify.errors import UsageError
 from certify.limits import Limits
 from certify.readers.vnnlib2 import declared_format
-from certify.rules.bounds_tree import check
 from certify.rules.evaluation import evaluate
-from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, arithmetic, constrained, violates
+from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, constrained, violates
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
 from certify_solvers.crown import dataset
 from certify_solvers.crown.attack import Hit
-from certify_solvers.crown.decide import Answer, Holds, Open, Settings, Violated, decide
+from certify_solvers.crown.decide import Answer, Holds, Open, Settings, Violated, accepted, decide
 from certify_solvers.crown.inhabitant import find as find_inhabitant
 from certify_solvers.crown.radius import bracket, on_grid
 from certify_solvers.runtime import float32
@@ -148,14 +147,9 @@ def _one(problem: Problem, settings: Settings, effort: Effort, progress: Progres
 
 def _also_float32(unsafe: UnsafeSet, made: Draft, problem: Problem) -> tuple[str, ...]:
     """Return a remark where small evidence holds for every float32 execution too: the rule of the checker is asked."""
-    if unsafe.semantics != "real" or int((made.arrays["tree"] < 0).sum()) > _SMALL:
-        return ()
-    evidence, own = Evidence(made.evidence, made.evidence_version, made.items, made.arrays), problem.limits.fresh()
-    try:
-        check(arithmetic(unsafe.network, "exec32", evidence, own), unsafe.parts, made.arrays, own)
-    except CertifyError:
-        return ()
-    return ("it also holds for every float32 execution (--set semantics=exec32 claims that)",)
+    small = unsafe.semantics == "real" and int((made.arrays["tree"] < 0).sum()) <= _SMALL
+    holds = small and accepted(unsafe, made.items, dict(made.arrays), problem.limits, "exec32") is not None
+    return ("it also holds for every float32 execution (--set semantics=exec32 claims that)",) if holds else ()
 
 
 def _largest_radius(problem: Problem, settings: Settings, effort: Effort, progress: Progress) -> Outcome:
