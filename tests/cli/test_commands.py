@@ -169,8 +169,8 @@ def test_every_code_that_is_raised_has_a_page_and_no_page_is_orphaned() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
-                index = 1 if name == "_trouble" else 0
-                if name in ("Rejected", "Declined", "UsageError", "OutputError", "_trouble") and len(node.args) > index:
+                index = 1 if name == "trouble" else 0
+                if name in ("Rejected", "Declined", "UsageError", "OutputError", "trouble") and len(node.args) > index:
                     raised |= {c.value for c in ast.walk(node.args[index]) if isinstance(c, ast.Constant) and isinstance(c.value, str)
                                and re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", c.value)}
     raised |= {"malformed"}
