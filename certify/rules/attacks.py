@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an attacker may take out: lines with costs, a budget, and lines that a defender has hardened.
+
+Guarantee: `game` returns costs and free lines exactly as `given` names them by rows of the case file; an attack is any set of free lines
+whose costs add up to at most the budget. `dearest` returns the largest sum of values that such a set can have, exactly: with equal costs
+the largest values, else a 0/1 knapsack over the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from certify.errors import Declined, malformed
+from certify.fields import Field, Integer, ListOf, Nullable
+from certify.limits import Limits
+from certify.readers.power import Network
+
+ROWS = ListOf(Integer(1))
+COSTS = ListOf(ListOf(Integer(1), 2, 2))
+FIELDS: Mapping[str, Field] = {"attacks": Integer(), "attack_costs": COSTS, "attackable": Nullable(ROWS)}
+_MOST_ROOM = 10**4
+
+
+@dataclass(frozen=True)
+class Game:
+    """The attacker's side of a claim: the cost of each line, which lines are free to attack, and the budget."""
+
+    costs: tuple[int, ...]
+    free: tuple[bool, ...]
+    budget: int
+
+
+def game(network: Network, given: Mapping[str, Any], defended: Sequence[int]) -> Game:
+    """Return costs, free lines and budget; raises Rejected `malformed` for rows that are no line, or are not in ascending order."""
+    everything = range(len(network.lines))
+    attackable = everything if given["attackable"] is None else lines_of(network, given["attackable"], "attackable")
+    free = set(attackable) - set(lines_of(network, defended, "defended"))
+    return Game(costs_of(network, given["attack_costs"], "attack_costs"), tuple(k in free for k in everything), given["attacks"])
+
+
+def lines_of(network: Network, rows: Sequence[int], where: str) -> list[int]:
+    """Return the indices of the lines in rows of the file; raises Rejected `malformed`."""
+    index = {line.row: k for k, line in enumerate(network.lines)}
+    for row in rows:
+        if row not in index:
+            raise malformed(f"row {row} of mpc.branch is no line in service", f"claim.given.{where}")
+    if any(a >= b for a, b in pairwise(rows)):
+        raise malformed("rows are not in ascending order, each once", f"claim.given.{where}")
+    return [index[row] for row in rows]
+
+
+def costs_of(network: Network, listed: Sequence[tuple[int, int]], where: str) -> tuple[int, ...]:
+    """Return the cost of each line: 1 unless listed with another one; raises Rejected `malformed`."""
+    named = dict(zip(lines_of(network, [row for row, _ in listed], where), (cost for _, cost in listed), strict=True))
+    if 1 in named.values():
+        raise malformed("a cost of 1 is the default, and not listed", f"claim.given.{where}")
+    return tuple(named.get(k, 1) for k in range(len(network.lines)))
+
+
+def spent(network: Network, rows: Sequence[int], costs: Sequence[int], where: str) -> int:
+    """Return what the lines in rows of the file cost together."""
+    return sum(costs[k] for k in lines_of(network, rows, where))
+
+
+def dearest(values: np.ndarray[Any, Any], costs: np.ndarray[Any, Any], budget: int, limits: Limits) -> int:
+    """Return the largest sum of non-negative `values` (int64 or object) of a set whose `costs` add up to at most the budget.
+
+    Raises Declined `limit-reached` for a knapsack above 10^4 units of budget or above the work budget.
+    """
+    values, costs = values[costs <= budget], costs[costs <= budget]
+    if not values.size:
+        return 0
+    if costs.min() == costs.max():
+        taken = min(budget // int(costs[0]), values.size)
+        return int(np.sort(values)[values.size - taken :].sum())
+    room = min(budget, int(costs.sum()))
+    if room > _MOST_ROOM:
+        raise Declined("limit-reached", f"a budget of {room} with different costs, at most {_MOST_ROOM} is checked", fix="use smaller whole costs")
+    limits.spend(20 * values.size * (room + 1), "a knapsack over the budget")
+    best = np.zeros(room + 1, values.dtype)
+    for value, cost in zip(values, costs.tolist(), strict=True):
+        best[cost:] = np.maximum(best[cost:], best[: best.size - cost] + value)
+    return int(best[-1])
