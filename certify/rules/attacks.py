@@ -8,22 +8,32 @@ the largest values, else a 0/1 knapsack over the budget.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, combinations, islice, pairwise
+from math import comb
 from typing import Any
 
 import numpy as np
 
-from certify.errors import Declined, malformed
-from certify.fields import Field, Integer, ListOf, Nullable
+from certify.certificate import Files
+from certify.errors import Declined, Rejected, malformed
+from certify.fields import Field, Integer, ListOf, Nullable, Record, Text
 from certify.limits import Limits
-from certify.readers.power import Network
+from certify.readers.matpower import read_case
+from certify.readers.power import Network, power_network
 
 ROWS = ListOf(Integer(1))
 COSTS = ListOf(ListOf(Integer(1), 2, 2))
-FIELDS: Mapping[str, Field] = {"attacks": Integer(), "attack_costs": COSTS, "attackable": Nullable(ROWS)}
-_MOST_ROOM = 10**4
+_WORD = Text(r"[a-z0-9-]+")
+QUESTION: Mapping[str, Field] = {
+    "operator": _WORD, "model": Record({name: _WORD for name in ("pmin", "angle_limits", "dispatchable", "shunts")}),
+    "attacks": Integer(), "attack_costs": COSTS, "attackable": Nullable(ROWS),
+}
+"""The fields of `given` that all claims about attacks share."""
+FIELDS: Mapping[str, Field] = {**QUESTION, "defended": ROWS, "budget": Nullable(Integer()), "defence_costs": COSTS}
+"""The fields of claims with a given defence."""
+_MOST_ROOM, _MOST_ATTACKS, _BLOCK = 10**4, 10**8, 8192
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,26 @@ class Game:
     costs: tuple[int, ...]
     free: tuple[bool, ...]
     budget: int
+
+
+def defended_network(given: Mapping[str, Any], files: Files, limits: Limits, attack: bool) -> tuple[Network, Game]:
+    """Return the network of the case and the attacker's game against a given defence; `attack`: for a claim that bounds the shed from below.
+
+    Raises Declined for a case that is not covered, Rejected `malformed` for rows that don't fit it and `defence-over-budget`.
+    """
+    network = network_of(given, files, limits, attack)
+    cost = spent(network, given["defended"], costs_of(network, given["defence_costs"], "defence_costs"), "defended")
+    if given["budget"] is not None and cost > given["budget"]:
+        raise Rejected("defence-over-budget", f"the defended lines cost {cost}, the budget is {given['budget']}", where="claim.given.defended")
+    return network, game(network, given, given["defended"])
+
+
+def network_of(given: Mapping[str, Any], files: Files, limits: Limits, attack: bool) -> Network:
+    """Return the network of the case under the operator and the conventions of `given`."""
+    case = files["case"]
+    if isinstance(case, tuple):
+        raise TypeError("a role takes one file")
+    return power_network(read_case(case, limits), given["operator"], given["model"], attack)
 
 
 def game(network: Network, given: Mapping[str, Any], defended: Sequence[int]) -> Game:
@@ -65,6 +95,42 @@ def costs_of(network: Network, listed: Sequence[tuple[int, int]], where: str) ->
 def spent(network: Network, rows: Sequence[int], costs: Sequence[int], where: str) -> int:
     """Return what the lines in rows of the file cost together."""
     return sum(costs[k] for k in lines_of(network, rows, where))
+
+
+def require_attack(network: Network, played: Game, rows: Sequence[int], defended: Sequence[int]) -> frozenset[int]:
+    """Return the lines of an attack; raises Rejected `attack-row`, `attack-defended` or `attack-over-budget`, `malformed` for rows twice."""
+    if any(a >= b for a, b in pairwise(rows)):
+        raise malformed("rows are not in ascending order, each once", "claim.given.attack")
+    index = {line.row: k for k, line in enumerate(network.lines)}
+    for row in rows:
+        if row in defended:
+            raise Rejected("attack-defended", f"row {row} is defended", where="claim.given.attack")
+        if row not in index or not played.free[index[row]]:
+            raise Rejected("attack-row", f"row {row} of mpc.branch is no line in service that can be attacked", where="claim.given.attack")
+    lines = frozenset(index[row] for row in rows)
+    if (cost := sum(played.costs[k] for k in lines)) > played.budget:
+        raise Rejected("attack-over-budget", f"the attack costs {cost}, the budget is {played.budget}", where="claim.given.attack")
+    return lines
+
+
+def attacks_within(played: Game, limits: Limits) -> Iterator[np.ndarray[Any, Any]]:
+    """Yield every attack within the budget, the empty one included, as blocks of line indices [attacks, size], one size a block.
+
+    Raises Declined `limit-reached` above 10^8 sets that have to be looked at.
+    """
+    free = [k for k, is_free in enumerate(played.free) if is_free and played.costs[k] <= played.budget]
+    cheapest = sorted(played.costs[k] for k in free)
+    most = sum(1 for total in accumulate(cheapest) if total <= played.budget)
+    count = sum(comb(len(free), size) for size in range(most + 1))
+    if count > _MOST_ATTACKS:
+        raise Declined("limit-reached", f"{count} attacks, at most {_MOST_ATTACKS} are looked at one by one", fix="use a smaller budget of attacks")
+    limits.spend(2000 * count, "enumerating attacks")
+    costs = np.array(played.costs)
+    for size in range(most + 1):
+        sets = combinations(free, size)
+        while chosen := list(islice(sets, _BLOCK)):
+            block = np.array(chosen, np.int64).reshape(len(chosen), size)
+            yield block[costs[block].sum(axis=1) <= played.budget]
 
 
 def dearest(values: np.ndarray[Any, Any], costs: np.ndarray[Any, Any], budget: int, limits: Limits) -> int:

@@ -24,14 +24,14 @@ def attacker(given: Mapping[str, Any]) -> str:
     """Return whom the claim defends against: the budget, what may be attacked, and costs other than 1."""
     costs = given["attack_costs"]
     budget = f"of cost at most {given['attacks']}" if costs else f"on at most {given['attacks']} lines"
-    where = "" if given["attackable"] is None else f", all among {_rows(given['attackable'])},"
+    where = "" if given["attackable"] is None else f", all among {listed_rows(given['attackable'])},"
     return f"{budget}{where}{_costs(costs)}"
 
 
 def defender(given: Mapping[str, Any]) -> str:
     """Return which lines are hardened, and the budget of the defence where there is one."""
     budget = "" if given["budget"] is None else f", within a defence budget of {given['budget']}{_costs(given['defence_costs'])}"
-    return f" with {_rows(given['defended'])} defended{budget}," if given["defended"] else f" with nothing defended{budget},"
+    return f" with {listed_rows(given['defended'])} defended{budget}," if given["defended"] else f" with nothing defended{budget},"
 
 
 def model(given: Mapping[str, Any]) -> str:
@@ -47,6 +47,7 @@ def _costs(listed: Sequence[tuple[int, int]]) -> str:
     return f" (rows cost 1, but {', '.join(f'row {row} costs {cost}' for row, cost in listed)})" if listed else ""
 
 
-def _rows(rows: Sequence[int]) -> str:
+def listed_rows(rows: Sequence[int]) -> str:
+    """Return rows of the branch matrix in words."""
     shown = ", ".join(map(str, rows))
     return f"row {shown}" if len(rows) == 1 else f"rows {shown}" if rows else "no row"

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pool of dispatches that between them serve all but V MW after every attack: swept once, with a linear program where none is good enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from certify.limits import Limits
+from certify.readers.power import Network
+from certify.rules.attacks import Game, attacks_within
+from certify.rules.balls import above
+from certify.rules.recourse import Coverage
+from certify_solvers.common.prover import Progress
+from certify_solvers.grid.dispatch import Dispatch, DispatchLP
+from certify_solvers.grid.nodelp import SolverFailed
+
+Integers = np.ndarray[Any, Any]
+QUANTUM = Fraction(1, 10**9)
+_BLOCK, _FIRST, _HEAD, _MOST_PAIRS = 1024, 6, 6, 3_000_000
+_MARGIN, _MOST_MARGIN = Fraction(2, 10**6), Fraction(1, 10**3)  # MW above the worst optimum: outward rounding and the quantum cost that much
+
+
+@dataclass(eq=False)
+class Sweep:
+    """The pool while it grows: integer supplies and demands, the worst attack, and how often each dispatch was the one that served."""
+
+    supply: list[np.ndarray[Any, Any]] = field(default_factory=list)
+    served: list[np.ndarray[Any, Any]] = field(default_factory=list)
+    uses: list[int] = field(default_factory=list)
+    order: list[int] = field(default_factory=lambda: [0])
+    worst: float = 0.0
+    attack: tuple[int, ...] = ()
+    done: bool = False
+
+
+class PoolSearch:
+    """One network and game in the DC model."""
+
+    def __init__(self, network: Network, played: Game, limits: Limits, stop: Callable[[], bool], progress: Progress) -> None:
+        self.network, self.played, self.limits, self.stop, self.progress = network, played, limits, stop, progress
+        self.program = DispatchLP(network, attack=False)
+        self.coverage = Coverage(network, Limits(work=1 << 62))
+        self.coverage.rule.slack *= 2.0  # proposals differ between machines: the pool must not depend on their last bits
+        self.floor = [np.array([min(int(v / QUANTUM), (1 << 63) - 1) for v in side]) for side in (network.supply, network.demand)]
+        self.sweep = Sweep()
+        self.margin = _MARGIN
+
+    def add(self, attack: tuple[int, ...]) -> Dispatch:
+        """Solve one attack, keep its dispatch, and note it if it is the worst."""
+        found = self.program.solve(attack)
+        for values, most, kept in ((found.supply, self.floor[0], self.sweep.supply), (found.served, self.floor[1], self.sweep.served)):
+            kept.append(np.minimum(np.floor(values * float(1 / QUANTUM)).astype(np.int64), most))
+        self.sweep.uses.append(0)
+        if found.shed > self.sweep.worst:
+            self.sweep.worst, self.sweep.attack = found.shed, attack
+        return found
+
+    def run(self, demanded: Fraction | None = None) -> Sweep:
+        """Sweep over all attacks; ends early when one sheds more than what is demanded, or when it is stopped."""
+        sweep = self.sweep
+        self.demanded = demanded
+        if not sweep.supply:
+            self.add(())
+        seen, size, waiting = 0, 0, list[Integers]()
+        for block in chain(attacks_within(self.played, self.limits.fresh()), (None,)):
+            if waiting and (block is None or block.shape[1] != size or sum(map(len, waiting)) >= _BLOCK):
+                self._cover(np.concatenate(waiting), len(sweep.supply))
+                waiting = []
+            if block is None:
+                sweep.done = not self._refuted()
+                break
+            if self._refuted() or self.stop():
+                break
+            size = block.shape[1]
+            for start in range(0, len(block), _BLOCK):
+                left = self._cover(block[start : start + _BLOCK], _FIRST)
+                if len(left):
+                    waiting.append(left)
+            seen += len(block)
+            self.progress("sweeping", {"attacks": seen, "dispatches": len(sweep.supply), "MW shed by the worst attack so far": f"{sweep.worst:.6g}"})
+        return sweep
+
+    def bound(self) -> Fraction:
+        """Return the shed that the pool is to show for every attack."""
+        return Fraction(round(self.sweep.worst * 10**9), 10**9) + self.margin if self.demanded is None else self.demanded
+
+    def _refuted(self) -> bool:
+        return self.demanded is not None and self.sweep.worst > float(self.demanded) + float(self.margin)
+
+    def _cover(self, left: Integers, most: int) -> Integers:
+        """Return the attacks that the `most` dispatches in front of the order leave; with all of them, add new ones until none is left."""
+        order = self.sweep.order
+        for witness in order[:most]:
+            left = self._serve(left, witness)
+            if not len(left):
+                return left
+        while len(left) and most >= len(order) and not self._refuted():
+            attack = tuple(left[0].tolist())
+            self.add(attack)
+            order.insert(0, len(self.sweep.supply) - 1)
+            most += 1
+            while True:
+                left = self._serve(left, order[0])
+                if not len(left) or tuple(left[0].tolist()) != attack or self._refuted():
+                    break
+                self.margin *= 2  # outward rounding costs more on this network
+                if self.margin > _MOST_MARGIN:
+                    raise SolverFailed(f"the dispatch found for one attack does not serve what it should within {float(_MOST_MARGIN)} MW")
+        return left
+
+    def _serve(self, left: Integers, witness: int) -> Integers:
+        """Return the attacks after which a dispatch does not serve enough; one that serves some moves to the front of the order."""
+        sweep, factor = self.sweep, float(QUANTUM)
+        missing = self.coverage.left(left, sweep.supply[witness] * factor, sweep.served[witness] * factor, above(self.network.total - self.bound()))
+        if gained := len(left) - int(missing.sum()):
+            sweep.uses[witness] += gained
+            sweep.order.remove(witness)
+            sweep.order.insert(0, witness)
+        return left[missing]
+
+    def chosen(self) -> list[int]:
+        """Return a small part of the pool that still covers every attack, in an order in which most attacks are served early."""
+        sweep, factor = self.sweep, float(QUANTUM)
+        order = sorted(range(len(sweep.supply)), key=lambda witness: (-sweep.uses[witness], witness))
+        head = order[:_HEAD]
+        wanted = above(self.network.total - self.bound())
+
+        def left_by(attacks: Integers, witness: int) -> Integers:
+            return self.coverage.left(attacks, sweep.supply[witness] * factor, sweep.served[witness] * factor, wanted)
+
+        hard: dict[int, list[Integers]] = {}
+        for block in attacks_within(self.played, self.limits.fresh()):
+            for start in range(0, len(block), _BLOCK):
+                left = block[start : start + _BLOCK]
+                for witness in head:
+                    left = left[left_by(left, witness)]
+                    if not len(left):
+                        break
+                if len(left):
+                    hard.setdefault(left.shape[1], []).append(left)
+            if self.stop():
+                return order
+        blocks = [np.concatenate(parts) for parts in hard.values()]
+        rest = order[_HEAD:]
+        if not blocks or sum(map(len, blocks)) * len(rest) > _MOST_PAIRS:
+            return head if not blocks else order
+        served = np.concatenate([np.stack([~left_by(block, witness) for witness in rest], axis=1) for block in blocks])
+        while served.size:
+            best = int(served.sum(axis=0).argmax())
+            if not served[:, best].any():
+                return order  # rounding: what the sweep covered is not covered in this order
+            head.append(rest[best])
+            served = served[~served[:, best]]
+        return head
