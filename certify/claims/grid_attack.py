@@ -16,7 +16,7 @@ from certify.fields import Field, Rational, Record
 from certify.limits import Limits
 from certify.rules.attacks import FIELDS, ROWS, defended_network, require_attack
 from certify.rules.grid_words import defender, listed_rows, model, mw
-from certify.rules.shedding_dual import CUT, DC_DUAL, shown
+from certify.rules.shedding_dual import CUT, DC_DUAL, bounds, require_kind
 
 _GIVEN: Mapping[str, Field] = {**FIELDS, "attack": ROWS}
 
@@ -25,7 +25,8 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
     """Return what was checked if the evidence establishes the claim; raises Rejected or Declined."""
     network, played = defended_network(claim.given, files, limits, attack=True)
     attacked = require_attack(network, played, claim.given["attack"], claim.given["defended"])
-    bound = shown(network, attacked, claim.given["operator"], evidence, limits)
+    require_kind(evidence.kind, claim.given["operator"])
+    bound, = bounds(network, [attacked], {name: array[None] for name, array in evidence.arrays.items()}, evidence.items.get("scale", ()), limits)
     if bound < claim.says["shed_mw_at_least"]:
         raise Rejected("bound-too-strong", f"the evidence shows at least {mw(bound)} MW, not {mw(claim.says['shed_mw_at_least'])}",
                        where="claim.says.shed_mw_at_least")

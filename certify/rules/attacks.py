@@ -97,19 +97,19 @@ def spent(network: Network, rows: Sequence[int], costs: Sequence[int], where: st
     return sum(costs[k] for k in lines_of(network, rows, where))
 
 
-def require_attack(network: Network, played: Game, rows: Sequence[int], defended: Sequence[int]) -> frozenset[int]:
+def require_attack(network: Network, played: Game, rows: Sequence[int], defended: Sequence[int], where: str = "claim.given.attack") -> frozenset[int]:
     """Return the lines of an attack; raises Rejected `attack-row`, `attack-defended` or `attack-over-budget`, `malformed` for rows twice."""
     if any(a >= b for a, b in pairwise(rows)):
-        raise malformed("rows are not in ascending order, each once", "claim.given.attack")
+        raise malformed("rows are not in ascending order, each once", where)
     index = {line.row: k for k, line in enumerate(network.lines)}
     for row in rows:
         if row in defended:
-            raise Rejected("attack-defended", f"row {row} is defended", where="claim.given.attack")
+            raise Rejected("attack-defended", f"row {row} is defended", where=where)
         if row not in index or not played.free[index[row]]:
-            raise Rejected("attack-row", f"row {row} of mpc.branch is no line in service that can be attacked", where="claim.given.attack")
+            raise Rejected("attack-row", f"row {row} of mpc.branch is no line in service that can be attacked", where=where)
     lines = frozenset(index[row] for row in rows)
     if (cost := sum(played.costs[k] for k in lines)) > played.budget:
-        raise Rejected("attack-over-budget", f"the attack costs {cost}, the budget is {played.budget}", where="claim.given.attack")
+        raise Rejected("attack-over-budget", f"the attack costs {cost}, the budget is {played.budget}", where=where)
     return lines
 
 

@@ -30,8 +30,14 @@ def attacker(given: Mapping[str, Any]) -> str:
 
 def defender(given: Mapping[str, Any]) -> str:
     """Return which lines are hardened, and the budget of the defence where there is one."""
-    budget = "" if given["budget"] is None else f", within a defence budget of {given['budget']}{_costs(given['defence_costs'])}"
-    return f" with {listed_rows(given['defended'])} defended{budget}," if given["defended"] else f" with nothing defended{budget},"
+    within = "" if given["budget"] is None else budget(given)
+    return f" with {listed_rows(given['defended'])} defended{within}," if given["defended"] else f" with nothing defended{within},"
+
+
+def budget(given: Mapping[str, Any]) -> str:
+    """Return what a defence may cost, and costs other than 1; which lines can be defended, where not all can."""
+    among = "" if given.get("defendable") is None else f", all among {listed_rows(given['defendable'])},"
+    return f" within a defence budget of {given['budget']}{_costs(given['defence_costs'])}{among}"
 
 
 def model(given: Mapping[str, Any]) -> str:

@@ -15,7 +15,6 @@ import highspy
 import numpy as np
 
 from certify.errors import Rejected
-from certify.limits import Limits
 from certify.readers.power import Network
 from certify.rules.shedding_dual import dual_bound
 from certify_solvers.grid.nodelp import Array, SolverFailed, quiet
@@ -125,7 +124,7 @@ def exact_dual(network: Network, attacked: Sequence[int], found: Dispatch) -> Du
     best = None
     for around in (circulation, [0] * len(circulation)):
         try:
-            bound = dual_bound(network, frozenset(out), [Fraction(p, _SCALE) for p in prices], [Fraction(y, scale) for y in around], Limits())
+            bound = dual_bound(network, frozenset(out), [Fraction(p, _SCALE) for p in prices], [Fraction(y, scale) for y in around])
         except Rejected:
             continue
         if best is None or bound > best.bound:
