@@ -14,15 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import click
-
 from certify import registry
 from certify.certificate import Kind
 from certify.container import load_bytes
 from certify.errors import CertifyError, UsageError
 from certify.limits import Limits
 
-RANGES: Mapping[str, click.IntRange] = {"workers": click.IntRange(1, 256), "seed": click.IntRange(0, (1 << 32) - 1)}
+RANGES: Mapping[str, tuple[int, int]] = {"workers": (1, 256), "seed": (0, (1 << 32) - 1)}
 _EFFORT, _MOST = ("time-limit", *RANGES), 1 << 20
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", re.ASCII)
 _UNITS = {None: 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -80,7 +78,8 @@ def read_config(path: Path, kind: Kind) -> Config:
             continue
         named = value if roles[key].many and isinstance(value, list) else [value]
         if not named or not all(isinstance(name, str) for name in named):
-            raise UsageError("setting-value", f"{key} takes the path of a file", where=where, fix=f'write {key} = "FILE", relative to the folder of {path}')
+            raise UsageError("setting-value", f"{key} takes the path of a file", where=where,
+                             fix=f'write {key} = "FILE", relative to the folder of {path.name}')
         files[key] = tuple(path.parent / name for name in named)
     return Config(path, kind.name, texts, files, effort)
 
@@ -90,11 +89,11 @@ def effort(config: Config, time_limit: str | None, workers: int | None, seed: in
     number: dict[str, int] = {"workers": 1 if workers is None else workers, "seed": 0 if seed is None else seed}
     for name, given in (("workers", workers), ("seed", seed)):
         if given is None and name in config.effort:
-            try:
-                number[name] = int(RANGES[name].convert(config.effort[name], None, None))
-            except click.BadParameter as trouble:
-                raise UsageError("setting-value", f"{name} = {config.effort[name]}: {trouble.message}", where=f"{config.path}: [prove] {name}",
-                                 fix=f"give an integer from {RANGES[name].min} to {RANGES[name].max}") from None
+            text, (low, high) = config.effort[name], RANGES[name]
+            if not re.fullmatch(r"\d{1,10}", text, re.ASCII) or not low <= int(text) <= high:
+                raise UsageError("setting-value", f"{name} = {text}: not an integer from {low} to {high}", where=f"{config.path}: [prove] {name}",
+                                 fix="correct it there, or give the option")
+            number[name] = int(text)
     if time_limit is not None:
         return seconds(time_limit, "--time-limit "), number["workers"], number["seed"]
     text = config.effort.get("time-limit")

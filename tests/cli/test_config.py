@@ -102,7 +102,7 @@ def test_one_file_serves_several_claims(run: Run) -> None:
     ("radius = 1\n", ("setting-unknown: 'radius' stands in no table (certify.toml)", "below [prove] or [robust]")),
     ("[prove]\ntimelimit = 1\n", ("setting-unknown: [prove] has no setting 'timelimit'", "did you mean 'time-limit'?")),
     ("[prove]\nout = 1\n", ("setting-unknown", "its settings are time-limit, workers, seed")),
-    ("[prove]\nworkers = 0\n", ("setting-value: workers = 0", "(certify.toml: [prove] workers)", "from 1 to 256")),
+    ("[prove]\nworkers = 0\n", ("setting-value: workers = 0: not an integer from 1 to 256 (certify.toml: [prove] workers)",)),
     ("[prove]\nseed = 1.5\n", ("setting-value: seed = 1.5", "[prove] seed")),
     ('[prove]\ntime-limit = "soon"\n', ("setting-value: time-limit = soon: not a time (certify.toml: [prove] time-limit)",)),
     ('[robust]\nrow = 1\nradius = "much"\n', ("setting-value: radius=much: not a number (certify.toml: [robust] radius)", "such as 1/20")),
