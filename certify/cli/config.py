@@ -89,11 +89,12 @@ def effort(config: Config, time_limit: str | None, workers: int | None, seed: in
     number: dict[str, int] = {"workers": 1 if workers is None else workers, "seed": 0 if seed is None else seed}
     for name, given in (("workers", workers), ("seed", seed)):
         if given is None and name in config.effort:
-            text, (low, high) = config.effort[name], RANGES[name]
-            if not re.fullmatch(r"\d{1,10}", text, re.ASCII) or not low <= int(text) <= high:
-                raise UsageError("setting-value", f"{name} = {text}: not an integer from {low} to {high}", where=f"{config.path}: [prove] {name}",
+            given_text, (low, high) = config.effort[name], RANGES[name]
+            if not re.fullmatch(r"\d{1,10}", given_text, re.ASCII) or not low <= int(given_text) <= high:
+                raise UsageError("setting-value", f"{name} = {given_text}: not an integer from {low} to {high}",
+                                 where=f"{config.path}: [prove] {name}",
                                  fix="correct it there, or give the option")
-            number[name] = int(text)
+            number[name] = int(given_text)
     if time_limit is not None:
         return seconds(time_limit, "--time-limit "), number["workers"], number["seed"]
     text = config.effort.get("time-limit")

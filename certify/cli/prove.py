@@ -33,7 +33,8 @@ Progress = Callable[[str, Mapping[str, Any]], None]
 @click.option("--time-limit", default=None, metavar="TIME", help="Such as 90s, 10m, 1h; of a data set, for each row.  [default: none]")
 @click.option("--config", "settings_file", default=None, type=click.Path(path_type=Path), metavar="FILE",
               help="A TOML file with settings, one table a claim; --set counts more.")
-@click.option("--workers", default=None, type=click.IntRange(*RANGES["workers"]), help="Processes; the answer does not depend on their number.  [default: 1]")
+@click.option("--workers", default=None, type=click.IntRange(*RANGES["workers"]),
+              help="Processes; the answer does not depend on their number.  [default: 1]")
 @click.option("--resume", default=None, type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Keep finished rows of a data set in DIR, and go on from there.")
 @click.option("--seed", default=None, type=click.IntRange(*RANGES["seed"]), help="Same input and seed: same certificate.  [default: 0]")
