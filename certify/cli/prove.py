@@ -62,7 +62,8 @@ def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output:
         except CertifyError as trouble:
             raise config.placed(trouble, keyed(pairs)) from None
     except Rejected as trouble:  # the question itself is at fault, so it is a usage error here
-        wrong = UsageError(trouble.code, trouble.what, where=trouble.where, fix=trouble.fix)
+        fix = f"correct the question: `certify claims {claim}` lists its settings" if trouble.fix == trouble.usual_fix else trouble.fix
+        wrong = UsageError(trouble.code, trouble.what, where=trouble.where, fix=fix)
         if json_output:
             as_json(error_json(wrong))
             raise SystemExit(2) from None
