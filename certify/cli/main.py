@@ -41,6 +41,7 @@ class _Lazy(click.Group):
             return None
         # Threads of a BLAS only cost time on small products, and results should not depend on their number; numpy is not imported yet.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        os.environ["PYTHONSAFEPATH"] = "1"  # workers start as `python -c`, which would import from the working directory first
         module, name = _COMMANDS[cmd_name][0].split(":")
         found: click.Command = getattr(import_module(module), name)
         return found
@@ -85,6 +86,10 @@ def main() -> None:
 
 
 def _run() -> int:
+    asked = os.environ.get("_CERTIFY_COMPLETE")
+    if asked:  # a shell asks what could come next, by the script of `certify completion`
+        from click.shell_completion import shell_complete
+        return shell_complete(cli, {}, "certify", "_CERTIFY_COMPLETE", asked)
     try:
         with cli.make_context("certify", sys.argv[1:]) as context:
             cli.invoke(context)
