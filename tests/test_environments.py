@@ -33,6 +33,8 @@ TRAPS = ("argparse", "ast", "base64", "certify", "certify_problems", "certify_so
          "problems", "random", "re", "resource", "rich", "runpy", "scipy", "secrets", "selectors", "signal", "site", "sitecustomize", "socket",
          "solvers", "sqlite3", "struct", "subprocess", "tempfile", "threading", "tokenize", "tomllib", "traceback", "typing", "usercustomize",
          "warnings", "weakref", "zipfile", "zipimport", "zk", "zlib")
+# Not in the plain environment: other tests, or commands that ran in this process, may have set them.
+_CLEAN: dict[str, str | None] = dict.fromkeys(("PYTHONPATH", "PYTHONSAFEPATH", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"))
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ TOGETHER = (
 
 def run(folder: Path, place: Place, words: Sequence[str]) -> tuple[int, str, str]:
     """Run a console script in an environment."""
-    unset = [word for name, value in {"PYTHONPATH": None, **place.variables}.items() if value is None for word in ("-u", name)]
+    unset = [word for name, value in {**_CLEAN, **place.variables}.items() if value is None for word in ("-u", name)]
     variables = [f"{name}={value}" for name, value in place.variables.items() if value is not None]
     command = [*((sys.executable, *place.interpreter) if place.interpreter else ()), str(BIN / words[0]), *words[1:]]
     script = f"{place.before or ':'}\nexec env \"$@\""  # the shell itself would warn of a locale that is not there
@@ -181,7 +183,7 @@ def test_python_m_needs_the_safe_path(module: tuple[str, ...], plain: tuple[Path
         shutil.copy(plain[0] / name, tmp_path)
     trap(tmp_path)
     words = [*module, "given.cert", *SUBJECTS]
-    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    variables = {key: value for key, value in os.environ.items() if key not in _CLEAN}
 
     def python(*options: str, **more: str) -> tuple[int, str]:
         done = subprocess.run([sys.executable, *options, "-m", *words], cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -219,5 +221,5 @@ def test_a_link_to_the_script_does_not_bring_its_folder(plain: tuple[Path, dict[
     trap(tmp_path)
     (tmp_path / "certify-check").symlink_to(BIN / "certify-check")
     done = subprocess.run(["./certify-check", "given.cert", *SUBJECTS], cwd=tmp_path, capture_output=True, text=True, check=False,
-                          env={**{key: value for key, value in os.environ.items() if key != "PYTHONPATH"}, "LC_ALL": "C.UTF-8"})
+                          env={**{key: value for key, value in os.environ.items() if key not in _CLEAN}, "LC_ALL": "C.UTF-8"})
     assert (done.returncode, done.stdout) == plain[1]["check"][:2]

@@ -41,7 +41,6 @@ class _Lazy(click.Group):
             return None
         # Threads of a BLAS only cost time on small products, and results should not depend on their number; numpy is not imported yet.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        os.environ["PYTHONSAFEPATH"] = "1"  # workers start as `python -c`, which would import from the working directory first
         module, name = _COMMANDS[cmd_name][0].split(":")
         found: click.Command = getattr(import_module(module), name)
         return found
@@ -71,6 +70,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit; never shows a traceback unless CERTIFY_TRACEBACK is set."""
+    os.environ["PYTHONSAFEPATH"] = "1"  # workers start as `python -c`, which would import from the working directory first
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
