@@ -42,9 +42,6 @@ EDITS = (
     ("tests/vectors/build.py", "region_vectors, robust_vectors  # noqa", "reaches_vectors, region_vectors, robust_vectors  # noqa"),
     ("tests/vectors/build.py", '"region": region_vectors,', '"reaches": reaches_vectors, "region": region_vectors,'),
     ("docs/format.md", "## Evidence `bounds-tree`, version 1\n", _FIELDS + "## Evidence `bounds-tree`, version 1\n"),
-    ("docs/format.md", "| `claim-mismatch` | rejected | ", "| `claim-mismatch` | rejected | `claims.reaches`, "),
-    ("docs/format.md", "| `outside-domain` | rejected | ", "| `outside-domain` | rejected | `claims.reaches`, "),
-    ("docs/format.md", "| `witness-fails` | rejected | ", "| `witness-fails` | rejected | `claims.reaches`, "),
     ("docs/format.md", "| no | `accuracy`, `region`,", "| no | `accuracy`, `reaches`, `region`,"),
 )
 

@@ -22,6 +22,7 @@ from certify.limits import Limits
 from certify.rules.unsafe_set import UnsafeSet
 from certify_solvers.common.prover import Effort
 from certify_solvers.crown import attack
+from certify_solvers.crown.domain import claim_point
 from kinds import common
 from kinds.robust import reclaim
 from toolkit import Layers, Specimen, model, npy
@@ -196,7 +197,7 @@ def _evidence(made: DataSet, given: Mapping[str, Any], rng: np.random.Generator)
             found["robust_row"].append(row)
             trees.append(arrays)
         elif given["semantics"] == "real" and (hit := attack.search(unsafe, {}, Effort(), Limits(), 10)) is not None:
-            point = [float(v) for v in unsafe.claim_point(hit.x)]
+            point = [float(v) for v in claim_point(unsafe, hit.x)]
             if part.holds_input(near.network_input(tuple(map(Fraction, point)))):
                 found["witness_row"].append(row)
                 found["witness"].append(point)

@@ -14,6 +14,7 @@ from certify.limits import Limits
 from certify.readers.ball import Ball
 from certify_solvers.common.prover import Effort
 from certify_solvers.crown import attack
+from certify_solvers.crown.domain import claim_point
 from kinds import common
 from toolkit import Layers, Specimen, model, npy
 
@@ -102,7 +103,7 @@ def specimen(rng: np.random.Generator) -> tuple[tuple[Layers, np.ndarray], Speci
     hit = attack.search(unsafe, {}, Effort(), Limits(), 10)
     if hit is None:
         return None
-    return (layers, points), Specimen("robust", files, given, {"holds": False}, "witness", {"point": [str(v) for v in unsafe.claim_point(hit.x)]})
+    return (layers, points), Specimen("robust", files, given, {"holds": False}, "witness", {"point": [str(v) for v in claim_point(unsafe, hit.x)]})
 
 
 def reclaim(mutant: Specimen, rng: np.random.Generator) -> str:
