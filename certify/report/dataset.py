@@ -78,7 +78,7 @@ def _counts(certificate: Certificate, listed: dict[str, list[int]]) -> Section:
     left = [row for row in range(of) if row not in seen] if of <= 10**6 else []
     lines = [(name, _rows(listed[key])) for key, name, *_ in _STATUS] + [("open", _rows(left))]
     return Section("counts", "The rows of the data set", join([
-        paragraph("Certified accuracy: at least ", tag("strong", f"{least} %"), f" of {some(of, 'row')}, at most {most} %. The first counts the rows "
+        paragraph("Certified accuracy: at least ", tag("strong", f"{least}%"), f" of {some(of, 'row')}, at most {most}%. The first counts the rows "
                   "that are shown robust, the second also those that are open."),
         shares(drawn, "Rows by status"), table(("status", "rows, numbered from 0"), lines, "Which rows they are")]))
 

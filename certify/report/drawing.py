@@ -68,5 +68,5 @@ def shares(drawn: Sequence[Share], caption: str) -> Html:
     picture = tag("svg", tag("title", f"{caption}: {told}"), *pieces, viewBox=f"0 0 {_WIDE} 40", preserveAspectRatio="none", role="img",
                   class_="shares")
     lines = [(join([tag("span", class_=f"swatch {share.look}"), share.name]), str(share.count),
-              f"{number(Fraction(100 * share.count, whole), 3)} %", share.meaning) for share in drawn]
+              f"{number(Fraction(100 * share.count, whole), 3)}%", share.meaning) for share in drawn]
     return join([picture, table(("status", "rows", "share", "what was shown"), lines, caption)])

@@ -33,7 +33,8 @@ _MEANINGS = {
     "open": "rows of which nothing is claimed",
 }
 _NOT_A_SUCCESS = {
-    "rejected": "The checker rejected this certificate: the file does not establish its claim. That does not mean that the claim is false.",
+    "rejected": "The checker rejected this certificate: with the files that were given, it does not establish its claim. That does not mean that the "
+                "claim is false.",
     "declined": "The checker declined this certificate: it cannot say whether the claim is established. That says nothing about the claim.",
 }
 Explanations = Mapping[str, Mapping[str, Any]]
@@ -43,8 +44,9 @@ def render(outcome: Outcome, explanations: Explanations) -> bytes:
     """Return the page; `explanations` are the pages of codes and assumptions by name, each with `title` and `text`."""
     own = _own(outcome)
     whole = _page(outcome, explanations, own)
-    while len(whole) > MOST_BYTES and any(section.body for section in own):
-        largest = max(own, key=lambda section: len(section.body))
+    for largest in sorted(own, key=lambda section: -len(section.body)):
+        if len(whole) <= MOST_BYTES:
+            break
         own = [Section(one.name, one.title, paragraph("Left out: the page would be too large.")) if one is largest else one for one in own]
         whole = _page(outcome, explanations, own)
     return whole

@@ -31,7 +31,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees one behind the other: counts of all, and the nodes of the first that are kept."""
+    """Trees one behind the other: counts of all, whether neurons are split, and the nodes of the first that are kept."""
 
     nodes: tuple[Node, ...]
     roots: int
@@ -39,6 +39,7 @@ class Forest:
     leaves: int
     depth: int
     complete: bool
+    neurons: bool
 
 
 def read_forest(arrays: Mapping[str, Any], root: Callable[[int], str], margins: Sequence[Fraction | None] | None, most: int = _MOST_LISTED) -> Forest:
@@ -71,7 +72,7 @@ def read_forest(arrays: Mapping[str, Any], root: Callable[[int], str], margins: 
             pending += [(depth + 1, f"where x_{item} <= {theta}: "), (depth + 1, f"where x_{item} >= {theta}: ")]
         if len(kept) < most:
             kept.append(node)
-    return Forest(tuple(kept), roots, len(items), leaves, deepest, not pending)
+    return Forest(tuple(kept), roots, len(items), leaves, deepest, not pending, bool(neurons))
 
 
 def shown(forest: Forest, what: str, verified: bool) -> Html:
@@ -99,6 +100,8 @@ def shown(forest: Forest, what: str, verified: bool) -> Html:
         left = forest.count - len(forest.nodes)
         lines = [tag("li", node.words, class_=f"d{min(node.depth, 12)}") for node in forest.nodes]
         lines += [tag("li", tag("em", f"{some(left, 'node')} left out"))] if left else []
+        if forest.neurons:
+            lines.append(tag("li", tag("em", "Items count the inputs first, then the neurons; z is the value that enters a ReLU.")))
         head = f"The tree in words ({some(len(forest.nodes), 'node')}{f' of {forest.count}' if left else ''})"
         parts.append(tag("details", tag("summary", head), tag("ul", *lines, class_="outline")))
     return join(parts)
