@@ -123,6 +123,6 @@ def test_memory_and_time_limits_of_the_child_decline(tmp_path: Path) -> None:
 
 
 def test_a_small_file_is_checked_in_little_memory(tmp_path: Path) -> None:
-    made = robust_specimen()
+    made = robust_specimen(2)
     status, said, _ = _check(tmp_path, made.seal(), {name: data for name, data in made.files.values()}, "--memory", "512MiB")
     assert (status, said.split()[0]) == (0, "verified"), said

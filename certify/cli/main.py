@@ -25,6 +25,7 @@ _COMMANDS = {
     "key": ("certify.cli.sign:key", "Make a pair of keys for signatures."),
     "prove": ("certify.cli.prove:prove", "Prove or refute a claim and write its certificate."),
     "provers": ("certify.cli.listing:provers", "List the provers and the kinds they emit."),
+    "report": ("certify.cli.report:report", "Verify a certificate and write the verdict as an HTML page."),
     "selftest": ("certify.cli.selftest:selftest", "Run the shipped test vectors."),
     "show": ("certify.cli.show:show", "Show what is in a certificate or a subject file."),
     "sign": ("certify.cli.sign:sign", "Sign a certificate; its id stays the same."),

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,11 +17,12 @@ import click
 from certify import registry
 from certify.certificate import Kind
 from certify.cli.config import RANGES, Config, effort, read_config
-from certify.cli.output import as_json, error_json, fail, verdict
+from certify.cli.output import as_json, error_json, fail, require_writable, verdict
 from certify.cli.settings import keyed, order_of, settings
-from certify.errors import CertifyError, OutputError, Rejected, UsageError, one_line
+from certify.errors import CertifyError, Rejected, UsageError, one_line
 
 Progress = Callable[[str, Mapping[str, Any]], None]
+_ARCHIVE = b"PK\3\4"
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -93,11 +93,9 @@ def _prove(kind: Kind, subjects: tuple[str, ...], pairs: tuple[str, ...], config
     limit, workers, seed = spent
     target = output if output is not None else Path("-".join(path.name.removesuffix(".gz").rsplit(".", 1)[0] for paths in asked.files.values()
                                                              for path in paths)[:120] + ".cert")
-    if not target.name or target.is_dir():
-        raise OutputError("output-unwritable", f"{target} is a folder", fix="name a file with -o")
+    require_writable(target, _ARCHIVE, "certificate")
     refuted = target.with_name(f"{target.stem}-refuted{target.suffix or '.cert'}")
-    _require_writable(target)
-    _require_writable(refuted)
+    require_writable(refuted, _ARCHIVE, "certificate")
     limits = Limits()
     many = {role.name for role in kind.roles if role.many}
     data = {role: [read_subject(path, limits) for path in paths] for role, paths in asked.files.items()}
@@ -180,22 +178,6 @@ def _say(json_output: bool, word: str, first: str, rest: list[str], more: Mappin
 def _stale(*paths: Path) -> list[str]:
     """Return a line for each certificate of an earlier run that is still there: it answers another question."""
     return [f"{path} is from an earlier run and was left as it is" for path in paths if path.exists()]
-
-
-def _require_writable(path: Path) -> None:
-    """Raise early where the answer could not be written, or would replace a file that is no certificate."""
-    folder = path.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise OutputError("output-unwritable", f"can't write {path.name} there: the folder is missing or not writable", where=str(folder),
-                          fix="choose another place with -o")
-    if path.exists():
-        if not path.is_file():
-            raise OutputError("output-unwritable", f"{path.name} exists and is not a regular file", where=str(folder),
-                              fix="choose another place with -o")
-        with path.open("rb") as stream:
-            start = stream.read(4)
-        if start not in (b"", b"PK\3\4"):
-            raise UsageError("output-taken", f"{path} exists and is not a certificate: it would be lost", fix="choose another name with -o")
 
 
 def _names(files: Mapping[str, list[tuple[str, bytes]]]) -> dict[str, list[str]]:
