@@ -43,7 +43,8 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
         raise Rejected("bound-too-strong", f"an attack is shown to shed {mw(worst)} MW, not {mw(claim.says['shed_mw_at_least'])}",
                        where="claim.says.shed_mw_at_least")
     require_hit(attacks, arrays["tree"], costs, frozenset(defendable), given["budget"], limits)
-    return Checked(network.premises, (f"{len(attacks)} attacks, demand {mw(network.total)} MW",), {"nodes": len(arrays["tree"]), "shed_mw_shown": worst})
+    return Checked(network.premises, (f"{len(attacks)} attacks, demand {mw(network.total)} MW",),
+                   {"nodes": len(arrays["tree"]), "shed_mw_shown": worst})
 
 
 def _rows(padded: list[int]) -> list[int]:
@@ -63,5 +64,6 @@ def sentence(claim: Claim) -> str:
 
 KIND = Kind(
     name="grid-defence-limit", version=1, roles=(Role("case"),), given=Record(_GIVEN), says=Record({"shed_mw_at_least": Rational()}),
-    evidence=(HITTING_TREE,), check=check, sentence=sentence, summary="no defence of a power network within a budget guarantees less than a number of MW",
+    evidence=(HITTING_TREE,), check=check, sentence=sentence,
+    summary="no defence of a power network within a budget guarantees less than a number of MW",
 )

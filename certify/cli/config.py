@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from certify import registry
-from certify.certificate import Kind
+from certify.cli.question import Question
 from certify.container import load_bytes
 from certify.errors import CertifyError, UsageError
 from certify.limits import Limits
@@ -52,14 +52,15 @@ class Config:
         return trouble
 
 
-def read_config(path: Path, kind: Kind) -> Config:
+def read_config(path: Path, kind: Question) -> Config:
     """Return what a file says about a kind; raises UsageError: `config-syntax`, `setting-unknown` for a table of no kind, `setting-value`."""
+    from certify.cli.listing import tasks
     tables = _tables(path)
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise UsageError("setting-unknown", f"{name!r} stands in no table", where=str(path), fix=f"write it below [prove] or [{kind.name}]")
-        if name != "prove" and name not in registry.KINDS:
-            near = difflib.get_close_matches(name, ["prove", *registry.KINDS], n=1)
+        if name not in ("prove", kind.name) and name not in registry.KINDS and name not in tasks():
+            near = difflib.get_close_matches(name, ["prove", *registry.KINDS, *tasks()], n=1)
             raise UsageError("setting-unknown", f"there is no claim of kind {name!r}", where=f"{path}: [{name}]",
                              fix=f"did you mean [{near[0]}]?" if near else f"tables are [prove] and the kinds: {', '.join(registry.KINDS)}")
     for name in tables.get("prove", {}):
@@ -137,9 +138,9 @@ def _text(value: object, where: str) -> str:
             return str(value)
         except ValueError:  # Python writes no integers of thousands of digits
             raise UsageError("setting-value", "an integer of too many digits", where=where, fix="give a smaller number") from None
-    if isinstance(value, list) and not any(isinstance(item, (list, dict)) for item in value):
+    if isinstance(value, list):
         items = [_text(item, where) for item in value]
-        if not any(mark in item for item in items for mark in ",[]"):
+        if not any(mark in text for item, text in zip(value, items, strict=True) if not isinstance(item, list) for mark in ",[]"):
             return f"[{','.join(items)}]"
     raise UsageError("setting-value", "a value is a number, a text, true, false, or a list of numbers or texts", where=where,
                      fix="`certify claims KIND` says what each setting takes")

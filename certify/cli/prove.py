@@ -15,9 +15,9 @@ from typing import Any
 import click
 
 from certify import registry
-from certify.certificate import Kind
 from certify.cli.config import RANGES, Config, effort, read_config
 from certify.cli.output import as_json, error_json, fail, require_writable, verdict
+from certify.cli.question import Question
 from certify.cli.settings import keyed, order_of, settings
 from certify.errors import CertifyError, Rejected, UsageError, one_line
 
@@ -76,8 +76,8 @@ def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output:
     raise SystemExit(status)
 
 
-def _prove(kind: Kind, subjects: tuple[str, ...], pairs: tuple[str, ...], config: Config, output: Path | None, spent: tuple[float | None, int, int],
-           resume: Path | None, progress: str, json_output: bool, dry_run: bool) -> int:
+def _prove(kind: Question, subjects: tuple[str, ...], pairs: tuple[str, ...], config: Config, output: Path | None,
+           spent: tuple[float | None, int, int], resume: Path | None, progress: str, json_output: bool, dry_run: bool) -> int:
     from certify.certificate import Subject
     from certify.cli.listing import prover_for
     from certify.cli.notes import notes
@@ -105,6 +105,7 @@ def _prove(kind: Kind, subjects: tuple[str, ...], pairs: tuple[str, ...], config
     roles = {role: tuple(names) if role in many else names[0] for role, names in named.items()}
     listed = {name: hashlib.sha256(content).hexdigest() for role in data for name, content in zip(named[role], data[role], strict=True)}
     outcome: Outcome = Unknown("")
+    further: list[tuple[Path, bytes, str]] = []
     try:
         given = prover.complete(kind.name, asked.given, files, limits.fresh())
         if dry_run:
@@ -126,6 +127,9 @@ def _prove(kind: Kind, subjects: tuple[str, ...], pairs: tuple[str, ...], config
                 if beyond is not None:
                     beyond_out = certificate(beyond, problem, prover.name, seed)
                     checked(beyond_out, problem)
+                for name, draft in outcome.further if isinstance(outcome, Proved) else ():
+                    more = certificate(draft, problem, prover.name, seed)
+                    further.append((target.with_name(f"{target.stem}-{name}{target.suffix or '.cert'}"), more, checked(more, problem).sentence))
     except Rejected as trouble:
         if not isinstance(outcome, (Proved, Refuted)):
             raise _placed(trouble, roles, files, order_of(kind)) from None
@@ -140,28 +144,39 @@ def _prove(kind: Kind, subjects: tuple[str, ...], pairs: tuple[str, ...], config
              {"why": outcome.why, **({"notes": noted} if noted else {})})
         return 4
     path = target if isinstance(outcome, Proved) else refuted
+    for other, _, _ in further:
+        require_writable(other, _ARCHIVE, "certificate")
     save(path, [data_out])
+    for other, more, _ in further:
+        save(other, [more])
     if beyond is not None:
         save(refuted, [beyond_out])
     word = "proved" if isinstance(outcome, Proved) else "refuted"
     left, interrupted = (outcome.left, outcome.interrupted) if isinstance(outcome, Proved) else ("", False)
     wrote = [f"wrote {one_line(str(path))} ({len(data_out)} bytes), checked before it was written"]
     wrote += [f"wrote {one_line(str(refuted))} ({len(beyond_out)} bytes), the counterexample, checked too"] if beyond is not None else []
+    wrote += [line for other, more, sentence in further for line in (sentence, f"wrote {one_line(str(other))} ({len(more)} bytes), checked too")]
     kept = "the same command goes on from there" if resume is not None else "with --resume DIR, the next run would go on from there"
     wrote += [f"interrupted: what was found so far was written; {kept}"] if interrupted else []
-    other = () if beyond is not None else (target if path == refuted else refuted,)
+    others = () if beyond is not None else (target if path == refuted else refuted,)
     _say(json_output, word, result.sentence, [*outcome.remarks, *noted, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
-                                              *wrote, *_stale(*other)],
+                                              *wrote, *_stale(*others)],
          {"certificate": str(path), "id": result.id, "sentence": result.sentence, "claim": verification_json(result)["claim"],
           "remarks": [*outcome.remarks, *noted],
           "assumptions": list(result.assumptions), "figures": result.figures, **({"refuted": str(refuted)} if beyond is not None else {}),
+          **({"further": {str(other): sentence for other, _, sentence in further}} if further else {}),
           **({"open": left} if left else {})})
     if interrupted:
         return 130
     return 5 if word == "refuted" else 4 if left else 0
 
 
-def _known(claim: str) -> Kind:
+def _known(claim: str) -> Question:
+    """Return a kind of claim, or a task of a prover that makes several certificates."""
+    if claim not in registry.KINDS:
+        from certify.cli.listing import tasks
+        if (found := tasks().get(claim)) is not None:
+            return found
     try:
         return registry.kind(claim)
     except CertifyError as trouble:

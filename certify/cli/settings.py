@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from certify import registry
-from certify.certificate import Kind
 from certify.cli.config import Config
+from certify.cli.question import Question, leaves
 from certify.errors import CertifyError, UsageError
-from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational, Text
+from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational, Record, Text
 
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
 _QUOTIENT = re.compile(r"[+-]?\d{1,400}/\d{1,400}", re.ASCII)
@@ -31,7 +31,12 @@ class Settings:
     options: Mapping[str, str]
 
 
-def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaults: Mapping[str, str], options: Mapping[str, str],
+def _nested(fields: Mapping[str, Field], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by field, those of a record put together."""
+    return {name: _nested(field.fields, values) if isinstance(field, Record) else values[name] for name, field in fields.items()}
+
+
+def settings(kind: Question, positional: Sequence[str], pairs: Sequence[str], defaults: Mapping[str, str], options: Mapping[str, str],
              searched: Mapping[str, str], config: Config | None = None) -> Settings:
     """Return the settings of one `prove`; those of a file count where no pair has their key.
 
@@ -41,20 +46,21 @@ def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaul
     asked = keyed(pairs)
     texts = {**{key: text for key, text in config.texts.items() if key not in asked}, **asked}
     roles = {role.name for role in kind.roles}
-    known = [*roles, *kind.given.fields, *kind.says.fields, *options]
+    given_fields = leaves(kind.given.fields)
+    known = [*roles, *given_fields, *kind.says.fields, *options]
     for text in positional:
         if text.partition("=")[0] in known and "=" in text and not Path(text).exists():
             raise UsageError("setting-form", f"{text} is a setting, given as a file", fix=f"write --set {text}")
     for key in texts:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
-            others = [name for name in registry.KINDS if key in {**registry.kind(name).given.fields, **registry.kind(name).says.fields}]
+            others = [name for name in registry.KINDS if key in {**leaves(registry.kind(name).given.fields), **registry.kind(name).says.fields}]
             theirs = f"{key} is a setting of {' and '.join(others)}; those of {kind.name}" if others else "its settings"
             raise UsageError("setting-unknown", f"{kind.name} has no setting {key!r}", where="" if key in asked else config.place(key),
                              fix=f"did you mean {near[0]!r}?" if near and not others else f"{theirs} are {', '.join(sorted(known))}")
-    given_texts = {**defaults, **{key: text for key, text in texts.items() if key in kind.given.fields}}
+    given_texts = {**defaults, **{key: text for key, text in texts.items() if key in given_fields}}
     given: dict[str, Any] = {}
-    for name, field in kind.given.fields.items():
+    for name, field in given_fields.items():
         if name not in given_texts:
             raise UsageError("setting-missing", f"{kind.name} needs --set {name}=...", fix=f"`certify claims {kind.name}` says what it means")
         if (given_texts[name] == "auto" and defaults.get(name) == "auto") or given_texts[name] == searched.get(name):
@@ -63,7 +69,7 @@ def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaul
             given[name] = parse(field, given_texts[name], name)
     says = {name: parse(kind.says.fields[name], texts[name], name) for name in kind.says.fields if name in texts}
     named = {key: (Path(text),) for key, text in texts.items() if key in roles}
-    return Settings(_roles(kind, positional, named, config.files), given, says,
+    return Settings(_roles(kind, positional, named, config.files), _nested(kind.given.fields, given), says,
                     {name: texts.get(name, text) for name, text in options.items()})
 
 
@@ -111,8 +117,20 @@ def _value(field: Field, text: str) -> Any:
             return _value(field.item, text)
         if not (text.startswith("[") and text.endswith("]")):
             raise ValueError("not a list")
-        return tuple(_value(field.item, part.strip()) for part in text[1:-1].split(",")) if text[1:-1].strip() else ()
+        return tuple(_value(field.item, part.strip()) for part in _parts(text[1:-1])) if text[1:-1].strip() else ()
     return text
+
+
+def _parts(text: str) -> list[str]:
+    """Return the entries between the commas that stand in no inner brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
 
 
 def _form(field: Field) -> str:
@@ -131,13 +149,13 @@ def _form(field: Field) -> str:
     return "a list such as [0,1]" if isinstance(field, ListOf) else "a text" if isinstance(field, Text) else "another value"
 
 
-def order_of(kind: Kind) -> str:
+def order_of(kind: Question) -> str:
     """Return the usage line of `prove` for a kind: its roles in order."""
     shape = " ".join(f"[{role.name}]" if role.optional else f"{role.name}..." if role.many else role.name for role in kind.roles).upper()
     return f"usage: certify prove {kind.name} {shape}"
 
 
-def _roles(kind: Kind, positional: Sequence[str], named: Mapping[str, tuple[Path, ...]],
+def _roles(kind: Question, positional: Sequence[str], named: Mapping[str, tuple[Path, ...]],
            otherwise: Mapping[str, tuple[Path, ...]]) -> dict[str, tuple[Path, ...]]:
     files = dict(named)
     left = list(positional)

@@ -20,7 +20,7 @@ from certify.rules.shedding_dual import dual_bound
 from certify_solvers.grid.nodelp import Array, SolverFailed, quiet
 
 _OHM = 1000.0
-_SCALE = 10**9
+_SCALE, _FINE = 10**9, 10**6
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +125,7 @@ def exact_dual(network: Network, attacked: Sequence[int], found: Dispatch) -> Du
     for around in (circulation, [0] * len(circulation)):
         try:
             bound = dual_bound(network, frozenset(out), [Fraction(p, _SCALE) for p in prices], [Fraction(y, scale) for y in around])
+            bound = Fraction(bound * _FINE // 1, _FINE)  # a number that people can read
         except Rejected:
             continue
         if best is None or bound > best.bound:
