@@ -18,7 +18,9 @@ from certify.rules.shedding_dual import CUT, DC_DUAL
 from certify_solvers.common.interrupts import Interrupt, flagged
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
 from certify_solvers.grid.dispatch import DispatchLP, exact_dual
+from certify_solvers.grid.emission import pool_arrays, tree_arrays
 from certify_solvers.grid.nodelp import SolverFailed
+from certify_solvers.grid.plan import plan
 from certify_solvers.grid.pool import QUANTUM, PoolSearch
 from certify_solvers.grid.tree import Attack, Search, Tree
 
@@ -26,6 +28,8 @@ from certify_solvers.grid.tree import Attack, Search, Tree
 def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
     """Return the outcome of one problem."""
     progress("reading", {})
+    if problem.kind == "grid-defence":
+        return _planned(problem, effort, progress)
     network, played = defended_network(problem.given, problem.files, problem.limits.fresh(), attack=problem.kind == "grid-attack")
     operator = problem.given["operator"]
     if operator == "dc-switch" and problem.kind == "grid-shedding":
@@ -46,6 +50,16 @@ def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         return Unknown(f"the linear programming solver failed: {trouble}")
 
 
+def _planned(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
+    if problem.given["operator"] == "dc-switch":
+        raise Declined("feature-unsupported", "there is no prover of worst cases with switching yet", fix="use operator=transport or operator=dc")
+    try:
+        with flagged() as interrupt:
+            return plan(problem, lambda: interrupt.set or effort.left() <= 0, interrupt, progress)
+    except SolverFailed as trouble:
+        return Unknown(f"the linear programming solver failed: {trouble}")
+
+
 def _shedding(problem: Problem, network: Network, search: Search, found: Tree | Attack, interrupt: Interrupt) -> Outcome:
     """Return the outcome of a worst case: a tree, or an attack that sheds more than was wanted."""
     wanted = problem.wanted.get("shed_mw_at_most")
@@ -56,8 +70,7 @@ def _shedding(problem: Problem, network: Network, search: Search, found: Tree | 
             raise KeyboardInterrupt
         return Unknown(f"only {_about(found.worst)} MW could be shown: try more time, or leave shed_mw_at_most out")
     says = {"shed_mw_at_most": found.worst if wanted is None else wanted}
-    arrays = {"tree": np.array(found.nodes, "<i4"), "flow": np.array([w.flow for w in found.witnesses], "<i8").reshape(-1, len(network.lines)),
-              "scale": np.array([w.scale for w in found.witnesses], "<i8")}
+    arrays = tree_arrays(network, found)
     given = {name: value for name, value in problem.given.items() if name != "attack"}
     draft = Draft("grid-shedding", 1, given, says, tuple(sorted(network.premises)), PENALTY_TREE.kind, PENALTY_TREE.version, {}, arrays)
     remarks = [f"tree, {found.leaves} leaves"] + ([_told(network, search.best.lines, search.best.shed, "bus cut")] if search.best is not None else [])
@@ -77,7 +90,7 @@ def _pool(problem: Problem, network: Network, search: PoolSearch, interrupt: Int
             raise KeyboardInterrupt
         return Unknown(f"the sweep over all attacks was stopped, or no bound could be rounded; the worst attack so far sheds {sweep.worst:.6g} MW")
     chosen = search.chosen()
-    arrays = {"supply": np.array(sweep.supply, "<i8")[chosen], "demand": np.array(sweep.served, "<i8")[chosen]}
+    arrays = pool_arrays(search, chosen)
     draft = Draft("grid-shedding", 1, problem.given, {"shed_mw_at_most": search.bound()}, tuple(sorted(network.premises)), POLICY_POOL.kind,
                   POLICY_POOL.version, {"quantum_mw": QUANTUM}, arrays)
     worst = _dual_attack(problem, sweep.attack)

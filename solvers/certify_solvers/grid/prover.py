@@ -6,15 +6,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from certify import registry
 from certify.certificate import Files
 from certify.errors import Declined
+from certify.fields import Record
 from certify.limits import Limits
 from certify.readers.matpower import read_case
-from certify_solvers.common.prover import Effort, Outcome, Problem, Progress
+from certify.readers.power import MODEL
+from certify_solvers.common.prover import Effort, Outcome, Problem, Progress, Task
 
 _QUESTION: Mapping[str, str] = {
     "operator": "transport", "pmin": "relaxed", "angle_limits": "auto", "dispatchable": "auto", "shunts": "as-load",
-    "attack_costs": "[]", "attackable": "null", "defended": "[]", "budget": "null", "defence_costs": "[]",
+    "attack_costs": "[]", "attackable": "null", "defended": "[]", "defence_costs": "[]",
 }
 _HELP: Mapping[str, str] = {
     "operator": "what the operator can do after the attack: transport (flows obey balance and ratings only), or dc (the DC model, no line opened)",
@@ -28,6 +31,7 @@ _HELP: Mapping[str, str] = {
     "attack": "the rows of mpc.branch that are attacked; worst: search for them",
     "defended": "the rows of mpc.branch that are hardened, such as [3,7]",
     "budget": "what the defended lines may cost; null: not part of the claim",
+    "defendable": "the rows of mpc.branch that can be defended; null: all lines in service",
     "defence_costs": "lines that don't cost 1 to defend, as [[row, cost], ...]",
     "shed_mw_at_most": "the bound that is wanted in MW; without it, the worst case is found",
     "shed_mw_at_least": "the shed that is wanted in MW; without it, the largest that can be shown",
@@ -41,9 +45,17 @@ class Grid:
     emits = ("grid-attack", "grid-shedding")
     summary = "branch and bound over attacked lines, flows by HiGHS rounded to exact ones; cuts for single attacks"
 
+    def tasks(self) -> Mapping[str, Task]:
+        """Return what can be asked for that makes several certificates."""
+        limit = registry.kind("grid-defence-limit")
+        return {"grid-defence": Task("grid-defence", limit.roles, limit.given, Record({}),
+                                     "the best lines to defend within a budget: what they guarantee, and that none guarantees less")}
+
     def defaults(self, kind: str) -> Mapping[str, str]:
         """Return the text of every `given` field that has a default."""
-        return {**_QUESTION, **({"attack": "worst"} if kind == "grid-attack" else {})}
+        known = registry.kind("grid-defence-limit" if kind == "grid-defence" else kind).given.fields
+        optional = {"attack": "worst", "defendable": "null", **({"budget": "null"} if kind != "grid-defence" else {})}
+        return {name: text for name, text in {**_QUESTION, **optional}.items() if name in known or name in MODEL}
 
     def options(self, kind: str) -> Mapping[str, str]:
         """Return the prover options with their defaults."""
