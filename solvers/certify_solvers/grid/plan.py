@@ -178,7 +178,7 @@ def plan(problem: Problem, stop: Callable[[], bool], interrupt: Interrupt, progr
     plan_draft = Draft("grid-shedding", 1, {**asked, "defended": rows, "budget": given["budget"], "defence_costs": given["defence_costs"]},
                        {"shed_mw_at_most": shed}, tuple(sorted(planner.network.premises)), planner.evidence.kind, 1, items, arrays)
     optimal = shed - limit.shed <= 2 * _ROOM
-    said = f"defending {listed_rows(rows)} keeps every attack at {mw(shed)} MW or less; none within the budget guarantees less than {mw(limit.shed)} MW"
+    said = f"defending {listed_rows(rows)} keeps every attack at {mw(shed)} MW or less; none in budget guarantees less than {mw(limit.shed)} MW"
     left = "" if optimal else f"the best guarantee lies between {mw(limit.shed)} and {mw(shed)} MW"
     further: tuple[tuple[str, Draft], ...] = ()
     if limit.shed > 0:
