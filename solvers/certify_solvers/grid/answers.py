@@ -44,6 +44,8 @@ def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
             if operator == "dc":
                 return _pool(problem, network, PoolSearch(network, played, problem.limits, stop, progress), interrupt)
             search = Search(network, played, stop, progress)
+            if problem.options["method"] == "sl-milp":  # without a defence to choose, its solutions are trees of one leaf
+                return _shedding(problem, network, search, search.one_leaf(), interrupt)
             search.warm()
             return _shedding(problem, network, search, search.run(problem.wanted.get("shed_mw_at_most")), interrupt)
     except SolverFailed as trouble:
@@ -55,7 +57,7 @@ def _planned(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         raise Declined("feature-unsupported", "there is no prover of worst cases with switching yet", fix="use operator=transport or operator=dc")
     try:
         with flagged() as interrupt:
-            return plan(problem, lambda: interrupt.set or effort.left() <= 0, interrupt, progress)
+            return plan(problem, lambda: interrupt.set or effort.left() <= 0, interrupt, progress, effort.left())
     except SolverFailed as trouble:
         return Unknown(f"the linear programming solver failed: {trouble}")
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from certify.claims.grid_defence_limit import HITTING_TREE
 from certify.claims.grid_shedding import PENALTY_TREE, POLICY_POOL
+from certify.errors import UsageError
 from certify.rules.attacks import QUESTION, costs_of, game, lines_of, network_of
 from certify.rules.grid_words import listed_rows, mw
 from certify_solvers.common.interrupts import Interrupt
@@ -162,8 +164,9 @@ class DcPlanner(Planner):
                                                         "circulation": np.array([dual.circulation for dual in shown], "<i8")}
 
 
-def plan(problem: Problem, stop: Callable[[], bool], interrupt: Interrupt, progress: Progress) -> Outcome:
-    """Return the best defence with what it guarantees, and the limit of every defence."""
+def plan(problem: Problem, stop: Callable[[], bool], interrupt: Interrupt, progress: Progress, seconds: float) -> Outcome:
+    """Return the best defence with what it guarantees, and the limit of every defence; with `method=sl-milp`, that program's defence."""
+    paper = problem.options["method"] == "sl-milp"
     planner: Planner = (DcPlanner if problem.given["operator"] == "dc" else TransportPlanner)(problem, stop, progress)
     known = Attacks()
     known.add((frozenset(lines), planner.evaluate(lines)) for lines in promising(planner.network, planner.played, _FIRST))
@@ -172,6 +175,11 @@ def plan(problem: Problem, stop: Callable[[], bool], interrupt: Interrupt, progr
         progress("defending", {"rounds": rounds, "attacks": len(known.shed), "MW that no defence can do better than": f"{float(shed):.6g}"})
 
     limit, defence, _ = search(known, planner.budget, planner.beyond, stop, note)
+    remarks: list[str] = []
+    if paper:
+        from certify_solvers.grid.paper.hint import hint
+        found = hint(planner.network, planner.played, planner.budget, problem.given["operator"] == "dc", seconds, _export(problem))
+        defence, remarks = found.defence, [found.words]
     shed, items, arrays = planner.guarantee(defence, limit.shed)
     given, rows = problem.given, planner.rows(defence)
     asked = {name: given[name] for name in QUESTION}
@@ -179,10 +187,22 @@ def plan(problem: Problem, stop: Callable[[], bool], interrupt: Interrupt, progr
                        {"shed_mw_at_most": shed}, tuple(sorted(planner.network.premises)), planner.evidence.kind, 1, items, arrays)
     optimal = shed - limit.shed <= 2 * _ROOM
     said = f"defending {listed_rows(rows)} keeps every attack at {mw(shed)} MW or less; none in budget guarantees less than {mw(limit.shed)} MW"
-    left = "" if optimal else f"the best guarantee lies between {mw(limit.shed)} and {mw(shed)} MW"
+    left = "" if optimal or paper else f"the best guarantee lies between {mw(limit.shed)} and {mw(shed)} MW"
     further: tuple[tuple[str, Draft], ...] = ()
     if limit.shed > 0:
         more, evidence = planner.limit_arrays(limit)
         further = (("limit", Draft("grid-defence-limit", 1, given, {"shed_mw_at_least": limit.shed}, tuple(sorted(planner.network.premises)),
                                    HITTING_TREE.kind, 1, more, evidence)),)
-    return Proved(plan_draft, (said + (" (optimal)" if optimal else ""),), left=left, interrupted=interrupt.set, further=further)
+    return Proved(plan_draft, (said + (" (optimal)" if optimal else ""), *remarks), left=left, interrupted=interrupt.set, further=further)
+
+
+def _export(problem: Problem) -> Path | None:
+    """Return where the model is to be written; raises UsageError for a file that exists and is no model of ours."""
+    if not problem.options["export"]:
+        return None
+    path = Path(problem.options["export"])
+    if path.suffix != ".lp":
+        raise UsageError("setting-value", f"--set export={path}: the model is written as an LP file", fix="give a name that ends in .lp")
+    if path.exists() or not path.parent.is_dir():
+        raise UsageError("output-taken", f"{path} exists, or its folder does not", fix="give another name for the model")
+    return path

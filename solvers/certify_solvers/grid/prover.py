@@ -8,13 +8,14 @@ from typing import Any
 
 from certify import registry
 from certify.certificate import Files
-from certify.errors import Declined
+from certify.errors import Declined, UsageError
 from certify.fields import Record
 from certify.limits import Limits
 from certify.readers.matpower import read_case
 from certify.readers.power import MODEL
 from certify_solvers.common.prover import Effort, Outcome, Problem, Progress, Task
 
+_METHODS = ("auto", "sl-milp")
 _QUESTION: Mapping[str, str] = {
     "operator": "transport", "pmin": "relaxed", "angle_limits": "auto", "dispatchable": "auto", "shunts": "as-load",
     "attack_costs": "[]", "attackable": "null", "defended": "[]", "defence_costs": "[]",
@@ -34,6 +35,8 @@ _HELP: Mapping[str, str] = {
     "defendable": "the rows of mpc.branch that can be defended; null: all lines in service",
     "defence_costs": "lines that don't cost 1 to defend, as [[row, cost], ...]",
     "shed_mw_at_most": "the bound that is wanted in MW; without it, the worst case is found",
+    "method": "auto: a search for the exact worst case or the best plan; sl-milp: the single-level program of the literature, certified as it is",
+    "export": "where the single-level program is written to, as an LP file",
     "shed_mw_at_least": "the shed that is wanted in MW; without it, the largest that can be shown",
 }
 
@@ -59,7 +62,7 @@ class Grid:
 
     def options(self, kind: str) -> Mapping[str, str]:
         """Return the prover options with their defaults."""
-        return {}
+        return {"method": "auto", **({"export": ""} if kind == "grid-defence" else {})}
 
     def help(self, kind: str) -> Mapping[str, str]:
         """Return one line of meaning for every setting."""
@@ -83,6 +86,8 @@ class Grid:
 
     def prove(self, problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         """Return the outcome of one problem; raises Declined `backend-missing` without the solver HiGHS."""
+        if problem.options["method"] not in _METHODS:
+            raise UsageError("setting-value", f"--set method={problem.options['method']}: not one of {', '.join(_METHODS)}", fix="give auto")
         try:
             from certify_solvers.grid.answers import answer
         except ImportError as trouble:
