@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from certify.claims.grid_shedding import PENALTY_TREE, POLICY_POOL
+from certify.claims.grid_shedding import FOREST_TREE, PENALTY_TREE, POLICY_POOL
 from certify.errors import Declined
 from certify.readers.power import Network
 from certify.rules.attacks import Game, defended_network, network_of, require_attack
@@ -18,11 +18,14 @@ from certify.rules.shedding_dual import CUT, DC_DUAL
 from certify_solvers.common.interrupts import Interrupt, flagged
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
 from certify_solvers.grid.dispatch import DispatchLP, exact_dual
-from certify_solvers.grid.emission import pool_arrays, tree_arrays
+from certify_solvers.grid.emission import forest_arrays, pool_arrays, tree_arrays
 from certify_solvers.grid.nodelp import SolverFailed
 from certify_solvers.grid.plan import plan
 from certify_solvers.grid.pool import QUANTUM, PoolSearch
+from certify_solvers.grid.switching import SwitchSearch
 from certify_solvers.grid.tree import Attack, Search, Tree
+
+_SWITCH_ROOM = Fraction(2, 10**5)  # MW by which bounds on forests may exceed what the programs say
 
 
 def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
@@ -32,8 +35,6 @@ def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         return _planned(problem, effort, progress)
     network, played = defended_network(problem.given, problem.files, problem.limits.fresh(), attack=problem.kind == "grid-attack")
     operator = problem.given["operator"]
-    if operator == "dc-switch" and problem.kind == "grid-shedding":
-        raise Declined("feature-unsupported", "there is no prover of worst cases with switching yet", fix="use operator=transport or operator=dc")
     try:
         with flagged() as interrupt:
             def stop() -> bool:
@@ -43,6 +44,8 @@ def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
                 return _attack(problem, network, played, stop, progress)
             if operator == "dc":
                 return _pool(problem, network, PoolSearch(network, played, problem.limits, stop, progress), interrupt)
+            if operator == "dc-switch":
+                return _switching(problem, network, played, stop, interrupt, progress, effort.seed)
             search = Search(network, played, stop, progress)
             if problem.options["method"] == "sl-milp":  # without a defence to choose, its solutions are trees of one leaf
                 return _shedding(problem, network, search, search.one_leaf(), interrupt)
@@ -98,6 +101,30 @@ def _pool(problem: Problem, network: Network, search: PoolSearch, interrupt: Int
     worst = _dual_attack(problem, sweep.attack)
     remarks = [f"pool, {len(chosen)} dispatches"]
     remarks += [_told(network, sweep.attack, worst.says["shed_mw_at_least"], "dual")] if worst is not None else []
+    return Proved(draft, tuple(remarks))
+
+
+def _switching(problem: Problem, network: Network, played: Game, stop: Callable[[], bool], interrupt: Interrupt, progress: Progress,
+               seed: int) -> Outcome:
+    """Return the outcome of a worst case with switching: a tree of forests, or an attack whose cut shows more than was wanted."""
+    wanted = problem.wanted.get("shed_mw_at_most")
+    plain = Search(network, played, stop, progress)  # without Ohm's law the operator can do more: its worst attack refutes
+    plain.warm()
+    plain.run()
+    if wanted is not None and plain.best is not None and plain.best.shed > wanted:
+        return Refuted(_attack_draft(problem, network, plain.best), (_told(network, plain.best.lines, plain.best.shed, "bus cut"),))
+    search = SwitchSearch(network, played, stop, progress, seed)
+    tree = search.run(float(plain.known if wanted is None else wanted - _SWITCH_ROOM), wanted is not None)
+    if tree is None:
+        if interrupt.set:
+            raise KeyboardInterrupt
+        about = "" if search.refuting is None else f", at the attack on {listed_rows(sorted(network.lines[k].row for k in search.refuting))}"
+        return Unknown(f"no tree was found{about}; without Ohm's law the worst attack sheds {_about(plain.known)} MW: try a larger shed_mw_at_most")
+    shed = Fraction(round(tree.worst * 10**6), 10**6) + _SWITCH_ROOM if wanted is None else wanted
+    draft = Draft("grid-shedding", 1, problem.given, {"shed_mw_at_most": shed}, tuple(sorted(network.premises)), FOREST_TREE.kind,
+                  FOREST_TREE.version, {"quantum_mw": QUANTUM}, forest_arrays(network, tree))
+    remarks = [f"tree, {len(tree.witnesses)} leaves"]
+    remarks += [_told(network, plain.best.lines, plain.best.shed, "bus cut")] if plain.best is not None else []
     return Proved(draft, tuple(remarks))
 
 

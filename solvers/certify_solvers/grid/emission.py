@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from certify.readers.power import Network
+from certify_solvers.grid.forest import ForestTree
 from certify_solvers.grid.pool import PoolSearch
 from certify_solvers.grid.tree import Tree
 
@@ -21,3 +22,12 @@ def tree_arrays(network: Network, tree: Tree) -> dict[str, Any]:
 def pool_arrays(search: PoolSearch, chosen: list[int]) -> dict[str, Any]:
     """Return the arrays of a pool, with the chosen dispatches in their order."""
     return {"supply": np.array(search.sweep.supply, "<i8")[chosen], "demand": np.array(search.sweep.served, "<i8")[chosen]}
+
+
+def forest_arrays(network: Network, tree: ForestTree) -> dict[str, Any]:
+    """Return the arrays of a forest tree."""
+    buses, made = len(network.numbers), tree.witnesses
+    return {"tree": np.array(tree.nodes, "<i4"), "flow": np.array([flow for _, flow, *_ in made], "<i8"), "scale": np.full(len(made), tree.scale, "<i8"),
+            "closed": np.array([closed for _, _, closed, *_ in made], "|u1"), "kind": np.array([kind for kind, *_ in made], "|u1"),
+            "supply": np.array([supply for kind, _, _, supply, _ in made if kind], "<i8").reshape(-1, buses),
+            "demand": np.array([demand for kind, *_, demand in made if kind], "<i8").reshape(-1, buses)}

@@ -21,7 +21,7 @@ _QUESTION: Mapping[str, str] = {
     "attack_costs": "[]", "attackable": "null", "defended": "[]", "defence_costs": "[]",
 }
 _HELP: Mapping[str, str] = {
-    "operator": "what the operator can do after the attack: transport (flows obey balance and ratings only), or dc (the DC model, no line opened)",
+    "operator": "what the operator can do after the attack: transport (balance and ratings), dc (Ohm's law too), dc-switch (may open lines)",
     "pmin": "minimum outputs of units: relaxed (not enforced)",
     "angle_limits": "enforced or ignored; auto: enforced, but for transport, which has no angles",
     "dispatchable": "loads written as units with Pmin < 0: counted as demand, or uncounted; auto: counted, unless a unit may also produce",
