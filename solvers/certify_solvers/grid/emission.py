@@ -27,7 +27,7 @@ def pool_arrays(search: PoolSearch, chosen: list[int]) -> dict[str, Any]:
 def forest_arrays(network: Network, tree: ForestTree) -> dict[str, Any]:
     """Return the arrays of a forest tree."""
     buses, made = len(network.numbers), tree.witnesses
-    return {"tree": np.array(tree.nodes, "<i4"), "flow": np.array([flow for _, flow, *_ in made], "<i8"), "scale": np.full(len(made), tree.scale, "<i8"),
-            "closed": np.array([closed for _, _, closed, *_ in made], "|u1"), "kind": np.array([kind for kind, *_ in made], "|u1"),
+    return {"tree": np.array(tree.nodes, "<i4"), "flow": np.array([flow for _, flow, *_ in made], "<i8"),
+            "scale": np.full(len(made), tree.scale, "<i8"), "closed": np.array([closed for _, _, closed, *_ in made], "|u1"), "kind": np.array([kind for kind, *_ in made], "|u1"),
             "supply": np.array([supply for kind, _, _, supply, _ in made if kind], "<i8").reshape(-1, buses),
             "demand": np.array([demand for kind, *_, demand in made if kind], "<i8").reshape(-1, buses)}
