@@ -42,7 +42,7 @@ docs: $(VENV)/.installed  ## write the pages that are made: docs/codes/ and docs
 
 lock: $(VENV)/.installed  ## resolve the lock file again; needs pip-tools
 	$(BIN)/python -m pip install --quiet pip-tools
-	$(BIN)/pip-compile --quiet --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --generate-hashes --allow-unsafe --extra dev --extra nn --output-file requirements.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --generate-hashes --allow-unsafe --extra dev --extra nn --extra grid --output-file requirements.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build demo

@@ -27,7 +27,8 @@ def pool_arrays(search: PoolSearch, chosen: list[int]) -> dict[str, Any]:
 def forest_arrays(network: Network, tree: ForestTree) -> dict[str, Any]:
     """Return the arrays of a forest tree."""
     buses, made = len(network.numbers), tree.witnesses
-    return {"tree": np.array(tree.nodes, "<i4"), "flow": np.array([flow for _, flow, *_ in made], "<i8"),
-            "scale": np.full(len(made), tree.scale, "<i8"), "closed": np.array([closed for _, _, closed, *_ in made], "|u1"), "kind": np.array([kind for kind, *_ in made], "|u1"),
-            "supply": np.array([supply for kind, _, _, supply, _ in made if kind], "<i8").reshape(-1, buses),
-            "demand": np.array([demand for kind, *_, demand in made if kind], "<i8").reshape(-1, buses)}
+    kinds, flows, closed = ([witness[k] for witness in made] for k in range(3))
+    supply, demand = ([witness[k] for witness in made if witness[0]] for k in (3, 4))
+    return {"tree": np.array(tree.nodes, "<i4"), "flow": np.array(flows, "<i8"), "scale": np.full(len(made), tree.scale, "<i8"),
+            "closed": np.array(closed, "|u1"), "kind": np.array(kinds, "|u1"), "supply": np.array(supply, "<i8").reshape(-1, buses),
+            "demand": np.array(demand, "<i8").reshape(-1, buses)}
