@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # What may differ between machines: ids, digests of what a prover found, sizes, and margins that a search found.
-_VARYING = ((re.compile(r"\b[0-9a-f]{64}\b"), "digest"), (re.compile(r"\(\d+ bytes\)"), "(bytes)"), (re.compile(r"(margin|leaves) [-0-9.e]+"), r"\1"))
+_VARYING = ((re.compile(r"\b[0-9a-f]{64}\b"), "digest"), (re.compile(r"\(\d+ bytes\)"), "(bytes)"),
+            (re.compile(r"(margin|leaves|nodes|dispatches) [-0-9.e]+"), r"\1"), (re.compile(r"\d+ (leaves|dispatches|attacks,)"), r"\1"))
 _QUESTION = ("prove", "robust", "digits.onnx", "images.npy", "--set", "row=3", "--set", "scale=1/16", "--set", "clip=[0,1]", "-o", "digit.cert")
 
 
