@@ -27,7 +27,7 @@ from certify.verification import check  # noqa: E402
 _SOURCE = ROOT / "certify/cli/codes.toml"
 _STATUS = {kind.verdict: kind.exit_status for kind in (Rejected, Declined, UsageError, OutputError)}
 _RAISERS = {"Rejected": "rejected", "Declined": "declined", "UsageError": "usage", "OutputError": "output", "trouble": "declined",
-            "malformed": "rejected"}
+            "malformed": "rejected", "_refusal": "declined"}
 _ELSEWHERE = {"limit-reached": ("cli.check", "declined")}  # of a child that was stopped: no exception
 _ROW = re.compile(r"^(\| `([a-z0-9-]+)` \| [^|]* \| )([^|]*)( \| [^|]* \|)$", re.MULTILINE)
 _MEANING = {
