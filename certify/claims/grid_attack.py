@@ -15,7 +15,7 @@ from certify.errors import Rejected
 from certify.fields import Field, Rational, Record
 from certify.limits import Limits
 from certify.rules.attacks import FIELDS, ROWS, defended_network, require_attack
-from certify.rules.grid_words import defender, listed_rows, model, mw
+from certify.rules.grid_words import attacker, defender, listed_rows, model, mw
 from certify.rules.shedding_dual import CUT, DC_DUAL, bounds, require_kind
 
 _GIVEN: Mapping[str, Field] = {**FIELDS, "attack": ROWS}
@@ -36,8 +36,8 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
 def sentence(claim: Claim) -> str:
     """Return the claim in words, with everything in `given` that is not the default."""
     given = claim.given
-    return (f"The attack on {listed_rows(given['attack'])} of {claim.roles['case']},{defender(given)} within a budget of {given['attacks']}, sheds "
-            f"at least {mw(claim.says['shed_mw_at_least'])} MW{model(given)}.")
+    return (f"The attack on {listed_rows(given['attack'])} of {claim.roles['case']}, an attack {attacker(given)},{defender(given)} sheds at least "
+            f"{mw(claim.says['shed_mw_at_least'])} MW{model(given)}.")
 
 
 KIND = Kind(

@@ -51,6 +51,8 @@ def defended_network(given: Mapping[str, Any], files: Files, limits: Limits, att
     Raises Declined for a case that is not covered, Rejected `malformed` for rows that don't fit it and `defence-over-budget`.
     """
     network = network_of(given, files, limits, attack)
+    if given["budget"] is None and given["defence_costs"]:
+        raise malformed("costs of a defence without a budget for it", "claim.given.defence_costs")
     cost = spent(network, given["defended"], costs_of(network, given["defence_costs"], "defence_costs"), "defended")
     if given["budget"] is not None and cost > given["budget"]:
         raise Rejected("defence-over-budget", f"the defended lines cost {cost}, the budget is {given['budget']}", where="claim.given.defended")
@@ -116,15 +118,16 @@ def require_attack(network: Network, played: Game, rows: Sequence[int], defended
 def attacks_within(played: Game, limits: Limits) -> Iterator[np.ndarray[Any, Any]]:
     """Yield every attack within the budget, the empty one included, as blocks of line indices [attacks, size], one size a block.
 
-    Raises Declined `limit-reached` above 10^8 sets that have to be looked at.
+    Raises Declined `limit-reached` above 10^8 sets of one size, or above the work budget.
     """
     free = [k for k, is_free in enumerate(played.free) if is_free and played.costs[k] <= played.budget]
     cheapest = sorted(played.costs[k] for k in free)
     most = sum(1 for total in accumulate(cheapest) if total <= played.budget)
-    count = sum(comb(len(free), size) for size in range(most + 1))
-    if count > _MOST_ATTACKS:
-        raise Declined("limit-reached", f"{count} attacks, at most {_MOST_ATTACKS} are looked at one by one", fix="use a smaller budget of attacks")
-    limits.spend(2000 * count, "enumerating attacks")
+    for size in range(most + 1):
+        count = comb(len(free), size)
+        if count > _MOST_ATTACKS:
+            raise Declined("limit-reached", f"more than {_MOST_ATTACKS} attacks would be looked at one by one", fix="use a smaller budget of attacks")
+        limits.spend(2000 * count, "enumerating attacks")
     costs = np.array(played.costs)
     for size in range(most + 1):
         sets = combinations(free, size)

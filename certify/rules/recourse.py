@@ -113,7 +113,7 @@ class Coverage:
 
     def left(self, attacks: Integers, supply: Array, demand: Array, wanted: float) -> Integers:
         """Return which attacks are not served `wanted` MW by one dispatch (a mask)."""
-        self.limits.spend(self.cost * len(attacks), "serving demand after attacks")
+        self.limits.spend((self.cost + (20 << attacks.shape[1])) * len(attacks), "serving demand after attacks")
         found = np.zeros(len(attacks))
         for which, shape in self.proposals.shapes(attacks):
             theta, given, taken = self.proposals.angles(shape, supply, demand)

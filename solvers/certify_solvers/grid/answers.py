@@ -21,7 +21,7 @@ from certify_solvers.grid.dispatch import DispatchLP, exact_dual
 from certify_solvers.grid.emission import forest_arrays, pool_arrays, tree_arrays
 from certify_solvers.grid.nodelp import SolverFailed
 from certify_solvers.grid.plan import plan
-from certify_solvers.grid.pool import QUANTUM, PoolSearch
+from certify_solvers.grid.pool import QUANTUM, PoolSearch, TooTight
 from certify_solvers.grid.switching import SwitchSearch
 from certify_solvers.grid.tree import Attack, Search, Tree
 
@@ -31,7 +31,7 @@ _SWITCH_ROOM = Fraction(2, 10**5)  # MW by which bounds on forests may exceed wh
 def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
     """Return the outcome of one problem."""
     progress("reading", {})
-    if problem.kind == "grid-defence":
+    if problem.kind in ("grid-defence", "grid-defence-limit"):
         return _planned(problem, effort, progress)
     network, played = defended_network(problem.given, problem.files, problem.limits.fresh(), attack=problem.kind == "grid-attack")
     operator = problem.given["operator"]
@@ -51,6 +51,8 @@ def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
                 return _shedding(problem, network, search, search.one_leaf(), interrupt)
             search.warm()
             return _shedding(problem, network, search, search.run(problem.wanted.get("shed_mw_at_most")), interrupt)
+    except TooTight as trouble:
+        return Unknown(f"{trouble}: ask for a few millionths of a MW more, or leave shed_mw_at_most out")
     except SolverFailed as trouble:
         return Unknown(f"the linear programming solver failed: {trouble}")
 
@@ -98,7 +100,7 @@ def _pool(problem: Problem, network: Network, search: PoolSearch, interrupt: Int
     arrays = pool_arrays(search, chosen)
     draft = Draft("grid-shedding", 1, problem.given, {"shed_mw_at_most": search.bound()}, tuple(sorted(network.premises)), POLICY_POOL.kind,
                   POLICY_POOL.version, {"quantum_mw": QUANTUM}, arrays)
-    worst = _dual_attack(problem, sweep.attack)
+    worst = _dual_attack(problem, sweep.attack) if wanted is None else None
     remarks = [f"pool, {len(chosen)} dispatches"]
     remarks += [_told(network, sweep.attack, worst.says["shed_mw_at_least"], "dual")] if worst is not None else []
     return Proved(draft, tuple(remarks))

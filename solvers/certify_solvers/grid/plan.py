@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from certify.errors import UsageError
 from certify.rules.attacks import QUESTION, costs_of, game, lines_of, network_of
 from certify.rules.grid_words import listed_rows, mw
 from certify_solvers.common.interrupts import Interrupt
-from certify_solvers.common.prover import Draft, Outcome, Problem, Progress, Proved
+from certify_solvers.common.prover import Draft, Outcome, Problem, Progress, Proved, Unknown
 from certify_solvers.grid.attack import best_cut
 from certify_solvers.grid.cuts import promising
 from certify_solvers.grid.defence import Attack, Attacks, Budget, Limit, search
@@ -166,7 +167,7 @@ class DcPlanner(Planner):
 
 def plan(problem: Problem, stop: Callable[[], bool], interrupt: Interrupt, progress: Progress, seconds: float) -> Outcome:
     """Return the best defence with what it guarantees, and the limit of every defence; with `method=sl-milp`, that program's defence."""
-    paper = problem.options["method"] == "sl-milp"
+    paper = problem.options.get("method") == "sl-milp"
     planner: Planner = (DcPlanner if problem.given["operator"] == "dc" else TransportPlanner)(problem, stop, progress)
     known = Attacks()
     known.add((frozenset(lines), planner.evaluate(lines)) for lines in promising(planner.network, planner.played, _FIRST))
@@ -175,6 +176,8 @@ def plan(problem: Problem, stop: Callable[[], bool], interrupt: Interrupt, progr
         progress("defending", {"rounds": rounds, "attacks": len(known.shed), "MW that no defence can do better than": f"{float(shed):.6g}"})
 
     limit, defence, _ = search(known, planner.budget, planner.beyond, stop, note)
+    if problem.kind == "grid-defence-limit":
+        return _limit(problem, planner, limit, interrupt)
     remarks: list[str] = []
     if paper:
         from certify_solvers.grid.paper.hint import hint
@@ -188,12 +191,25 @@ def plan(problem: Problem, stop: Callable[[], bool], interrupt: Interrupt, progr
     optimal = shed - limit.shed <= 2 * _ROOM
     said = f"defending {listed_rows(rows)} keeps every attack at {mw(shed)} MW or less; none in budget guarantees less than {mw(limit.shed)} MW"
     left = "" if optimal or paper else f"the best guarantee lies between {mw(limit.shed)} and {mw(shed)} MW"
-    further: tuple[tuple[str, Draft], ...] = ()
-    if limit.shed > 0:
-        more, evidence = planner.limit_arrays(limit)
-        further = (("limit", Draft("grid-defence-limit", 1, given, {"shed_mw_at_least": limit.shed}, tuple(sorted(planner.network.premises)),
-                                   HITTING_TREE.kind, 1, more, evidence)),)
+    further = (("limit", _limit_draft(problem, planner, limit)),) if limit.shed > 0 else ()
     return Proved(plan_draft, (said + (" (optimal)" if optimal else ""), *remarks), left=left, interrupted=interrupt.set, further=further)
+
+
+def _limit_draft(problem: Problem, planner: Planner, limit: Limit) -> Draft:
+    items, arrays = planner.limit_arrays(limit)
+    return Draft("grid-defence-limit", 1, problem.given, {"shed_mw_at_least": limit.shed}, tuple(sorted(planner.network.premises)), HITTING_TREE.kind,
+                 HITTING_TREE.version, items, arrays)
+
+
+def _limit(problem: Problem, planner: Planner, limit: Limit, interrupt: Interrupt) -> Outcome:
+    """Return the outcome of a question about the limit alone."""
+    wanted = problem.wanted.get("shed_mw_at_least", limit.shed)
+    if limit.shed < wanted or limit.shed == 0:
+        if interrupt.set:
+            raise KeyboardInterrupt
+        return Unknown(f"no defence was shown to guarantee less than {mw(limit.shed)} MW only")
+    draft = _limit_draft(problem, planner, limit)
+    return Proved(replace(draft, says={"shed_mw_at_least": wanted}), (f"{len(limit.attacks)} attacks",), interrupted=interrupt.set)
 
 
 def _export(problem: Problem) -> Path | None:

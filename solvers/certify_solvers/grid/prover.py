@@ -45,7 +45,7 @@ class Grid:
     """Proves worst cases by a search tree over attacks with a flow at each leaf; refutes by an attack and a cut."""
 
     name = "grid"
-    emits = ("grid-attack", "grid-shedding")
+    emits = ("grid-attack", "grid-defence-limit", "grid-shedding")
     summary = "branch and bound over attacked lines, flows by HiGHS rounded to exact ones; cuts for single attacks"
 
     def tasks(self) -> Mapping[str, Task]:
@@ -57,16 +57,16 @@ class Grid:
     def defaults(self, kind: str) -> Mapping[str, str]:
         """Return the text of every `given` field that has a default."""
         known = registry.kind("grid-defence-limit" if kind == "grid-defence" else kind).given.fields
-        optional = {"attack": "worst", "defendable": "null", **({"budget": "null"} if kind != "grid-defence" else {})}
+        optional = {"attack": "worst", "defendable": "null", **({} if kind.startswith("grid-defence") else {"budget": "null"})}
         return {name: text for name, text in {**_QUESTION, **optional}.items() if name in known or name in MODEL}
 
     def options(self, kind: str) -> Mapping[str, str]:
         """Return the prover options with their defaults."""
-        return {"method": "auto", **({"export": ""} if kind == "grid-defence" else {})}
+        return {"method": "auto", **({"export": ""} if kind.startswith("grid-defence") else {})}
 
     def help(self, kind: str) -> Mapping[str, str]:
         """Return one line of meaning for every setting."""
-        return _HELP
+        return {**_HELP, "budget": "what the defended lines may cost in all"} if kind.startswith("grid-defence") else _HELP
 
     def searched(self, kind: str) -> Mapping[str, str]:
         """Return the fields of `given` that the prover can search for."""
