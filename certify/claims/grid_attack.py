@@ -14,9 +14,9 @@ from certify.certificate import Checked, Claim, Evidence, Files, Kind, Role
 from certify.errors import Rejected
 from certify.fields import Field, Rational, Record
 from certify.limits import Limits
-from certify.rules.attacks import FIELDS, ROWS, defended_network, require_attack
+from certify.rules.attacks import FIELDS, ROWS, defended_network
 from certify.rules.grid_words import attacker, defender, listed_rows, model, mw
-from certify.rules.shedding_dual import CUT, DC_DUAL, bounds, require_kind
+from certify.rules.shedding_dual import CUT, DC_DUAL, bounds, require_attack, require_kind
 
 _GIVEN: Mapping[str, Field] = {**FIELDS, "attack": ROWS}
 

@@ -13,10 +13,10 @@ from certify.certificate import ArraySpec, Checked, Claim, Evidence, EvidenceSpe
 from certify.errors import Rejected
 from certify.fields import Field, Integer, Nullable, Rational, Record
 from certify.limits import Limits
-from certify.rules.attacks import COSTS, QUESTION, ROWS, costs_of, game, lines_of, network_of, require_attack
+from certify.rules.attacks import COSTS, QUESTION, ROWS, costs_of, game, lines_of, network_of
 from certify.rules.grid_words import attacker, budget, model, mw
 from certify.rules.hitting import require_hit
-from certify.rules.shedding_dual import CUT, DC_DUAL, SCALE, bounds, require_kind
+from certify.rules.shedding_dual import CUT, DC_DUAL, SCALE, bounds, require_attack, require_kind
 
 HITTING_TREE = EvidenceSpec(
     "hitting-tree", 1, Record({"scale": SCALE}, optional=frozenset({"scale"})),

@@ -29,8 +29,9 @@ import numpy as np
 from certify.errors import Rejected
 from certify.limits import Limits
 from certify.readers.power import Network
-from certify.rules.attacks import Game, attacks_within
+from certify.rules.attacks import Game
 from certify.rules.balls import Array, U, above
+from certify.rules.enumeration import attacks_within
 from certify.rules.island_angles import Proposals
 
 Integers = np.ndarray[Any, Any]

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from certify.certificate import ArraySpec, EvidenceSpec
-from certify.errors import Rejected
+from certify.errors import Rejected, malformed
 from certify.fields import Integer, ListOf, Record
 from certify.limits import Limits
 from certify.readers.power import Network
+from certify.rules.attacks import Game
 
 SCALE = ListOf(Integer(1), 2, 2)  # of prices, and of the circulation
 CUT = EvidenceSpec("cut", 1, Record({}), {"side": ArraySpec("|u1", 1)}, required=frozenset({"side"}))
@@ -34,6 +36,22 @@ def require_kind(kind: str, operator: str) -> None:
     """Raise Rejected `evidence-kind` unless this kind of bound holds for the operator."""
     if kind != CUT.kind and operator not in _DUAL:
         raise Rejected("evidence-kind", f"evidence of kind {kind!r} says nothing about operator {operator!r}", where="evidence.kind")
+
+
+def require_attack(network: Network, played: Game, rows: Sequence[int], defended: Sequence[int], where: str = "claim.given.attack") -> frozenset[int]:
+    """Return the lines of an attack; raises Rejected `attack-row`, `attack-defended` or `attack-over-budget`, `malformed` for rows twice."""
+    if any(a >= b for a, b in pairwise(rows)):
+        raise malformed("rows are not in ascending order, each once", where)
+    index = {line.row: k for k, line in enumerate(network.lines)}
+    for row in rows:
+        if row in defended:
+            raise Rejected("attack-defended", f"row {row} is defended", where=where)
+        if row not in index or not played.free[index[row]]:
+            raise Rejected("attack-row", f"row {row} of mpc.branch is no line in service that can be attacked", where=where)
+    lines = frozenset(index[row] for row in rows)
+    if (cost := sum(played.costs[k] for k in lines)) > played.budget:
+        raise Rejected("attack-over-budget", f"the attack costs {cost}, the budget is {played.budget}", where=where)
+    return lines
 
 
 def bounds(network: Network, attacks: Sequence[frozenset[int]], arrays: Mapping[str, Any], scale: Sequence[int], limits: Limits) -> list[Fraction]:

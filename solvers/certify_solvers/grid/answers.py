@@ -12,9 +12,9 @@ import numpy as np
 from certify.claims.grid_shedding import FOREST_TREE, PENALTY_TREE, POLICY_POOL
 from certify.errors import Declined
 from certify.readers.power import Network
-from certify.rules.attacks import Game, defended_network, network_of, require_attack
+from certify.rules.attacks import Game, defended_network, network_of
 from certify.rules.grid_words import listed_rows, mw
-from certify.rules.shedding_dual import CUT, DC_DUAL
+from certify.rules.shedding_dual import CUT, DC_DUAL, require_attack
 from certify_solvers.common.interrupts import Interrupt, flagged
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
 from certify_solvers.grid.dispatch import DispatchLP, exact_dual

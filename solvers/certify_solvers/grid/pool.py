@@ -13,8 +13,9 @@ import numpy as np
 
 from certify.limits import Limits
 from certify.readers.power import Network
-from certify.rules.attacks import Game, attacks_within
+from certify.rules.attacks import Game
 from certify.rules.balls import above
+from certify.rules.enumeration import attacks_within
 from certify.rules.recourse import Coverage
 from certify_solvers.common.prover import Progress
 from certify_solvers.grid.dispatch import Dispatch, DispatchLP
