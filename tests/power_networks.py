@@ -214,8 +214,11 @@ class Transport:
         ends = [value for line in network.lines for value in (line.low, line.high) if value is not None]
         self.unit = lcm(*(value.denominator for value in (*network.demand, *network.supply, *ends)))
         buses, lines = len(network.numbers), len(network.lines)
-        self.base = np.zeros(1 << buses, np.int64)
-        self.limit = np.zeros((1 << buses, lines), np.int64)
+        size = sum(abs(int(value * self.unit)) for value in (*network.demand, *network.supply, *ends))
+        exact = np.int64 if size < 2**53 else object
+        self.void = -4 * size - 1
+        self.base = np.zeros(1 << buses, exact)
+        self.limit = np.zeros((1 << buses, lines), exact)
         self.open = np.zeros((1 << buses, lines), np.int64)
         for subset in range(1 << buses):
             inside = [bool(subset >> bus & 1) for bus in range(buses)]
@@ -225,7 +228,6 @@ class Transport:
                     limit = line.high if inside[line.b] else None if line.low is None else -line.low  # what can flow into the set
                     self.open[subset, k] = limit is None
                     self.limit[subset, k] = 0 if limit is None else int(limit * self.unit)
-        assert np.abs(self.base).max() + self.limit.sum(axis=1).max() < 2**53
 
     def sheds(self, attacks: Sequence[Sequence[int]]) -> list[Fraction]:
         """Return the least shed after each attack, exact."""
@@ -234,7 +236,7 @@ class Transport:
             out[row, list(attack)] = 1
         left = 1 - out
         values = self.base[None] - left @ self.limit.T
-        values[left @ self.open.T > 0] = -(2**60)
+        values[left @ self.open.T > 0] = self.void
         return [Fraction(int(value), self.unit) for value in values.max(axis=1)]
 
     def shed(self, attack: Sequence[int]) -> Fraction:
@@ -253,7 +255,7 @@ class Transport:
 
     def _value(self, subset: int, attack: Sequence[int]) -> int:
         left = [k for k in range(len(self.network.lines)) if k not in attack]
-        return -(2**60) if self.open[subset, left].any() else int(self.base[subset] - self.limit[subset, left].sum())
+        return self.void if self.open[subset, left].any() else int(self.base[subset] - self.limit[subset, left].sum())
 
 
 @dataclass(frozen=True, eq=False)
