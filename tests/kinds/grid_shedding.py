@@ -86,7 +86,7 @@ def scale(specimen: Specimen, rng: np.random.Generator) -> str:
     if "scale" in specimen.arrays and len(specimen.arrays["scale"]):
         array = specimen.arrays["scale"].copy()
         index = int(rng.integers(len(array)))
-        array[index] = rng.choice([0, -1, 1, int(array[index]) * 2, 2**63 - 1, 2**62])
+        array[index] = [0, -1, 1, min(2**63 - 1, max(-(2**63), int(array[index]) * 2)), 2**63 - 1, 2**62][int(rng.integers(6))]
         specimen.arrays["scale"] = array
     elif "quantum_mw" in specimen.items:
         specimen.items = {"quantum_mw": str(rng.choice(["1/1000000000", "1/500000000", "1/2000000000", "1", "1/999999999999999999"]))}

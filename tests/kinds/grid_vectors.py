@@ -240,6 +240,17 @@ def _flows() -> Iterator[Vector]:
                  "none: products are exact")
     yield vector("scale-that-overflows", "rejected", "bound-too-strong", tree(bound="99", nodes=(-1,), flow=((0, 0, 0),), scale=LARGEST, attacks=0),
                  "a shed times the scale wraps around", effect="100 MW are shed")
+    for name, scale, buses in (("shed", 1 << 58, (50, 50)), ("sum-of-sheds", 1 << 60, (1,) * 8)):
+        starved = Grid([Bus(1, type=3), *(Bus(2 + k, Fraction(v)) for k, v in enumerate(buses))], [Unit(1, Fraction(0))], [Branch(1, 2, Fraction(9))])
+        yield vector(f"scale-at-which-a-{name}-wraps-around", "rejected", "bound-too-strong", tree(starved, "7", (-1,), ((0,),), scale, attacks=0),
+                     "sheds times the scale wrap around", effect="everything is shed")
+    small = triangle()
+    small.buses[1].pd = Fraction(1, 10**10)
+    yield vector("flow-times-the-unit-wraps-around", "rejected", "leaf-flow-limit", tree(small, "100", (-1,), ((1 << 54, 0, 0),), attacks=0),
+                 "flows in units of the data wrap around", effect="10^10 times 2^54 is 0 modulo 2^64")
+    wide = Grid([Bus(1, type=3), Bus(2, Fraction(1, 2**20))], [Unit(1, Fraction(1))], [Branch(1, 2, Fraction(0)) for _ in range(8)])
+    yield vector("flows-at-a-bus-wrap-around", "rejected", "leaf-balance", tree(wide, "1", (-1,), ((1 << 41,) * 8,), attacks=0),
+                 "sums at a bus wrap around", effect="2^20 times 8 times 2^41 is 0 modulo 2^64")
     yield vector("scale-missing-for-a-flow", "rejected", "array-shape", base, "a missing scale is 1", put(scale=("<i8", [1, 1])))
     yield vector("scale-left-over", "rejected", "array-shape", base, "further scales are ignored", put(scale=("<i8", [1, 1, 1, 1])))
     yield vector("flow-for-the-row-that-is-off", "rejected", "array-shape", base, "columns are rows of the file", flow(
