@@ -304,6 +304,8 @@ class Dc:
         network = self.network
         left = [k for k in range(len(network.lines)) if k not in attack]
         buses, lines = len(network.numbers), len(left)
+        if not buses:
+            return Optimum(0.0, *(np.zeros(0),) * 5)
         # variables: flow [lines], angle in 1/100 rad [buses], served [buses], supply [buses]
         rows = np.zeros((buses + lines, lines + 3 * buses))
         right = np.zeros(buses + lines)

@@ -195,6 +195,9 @@ def _trees() -> Iterator[Vector]:
                      effect="an attack is never looked at" if code in ("tree-malformed", "branch-invalid") else "")
     yield vector("subtree-of-attacked-replaced", "rejected", "leaf-attacked-flow", base, "a flow of 1 on the attacked line is let pass",
                  put(flow=("<i8", [[1, 60, -10], [60, 0, 10], [50, 50, 0]])))
+    yield vector("every-branch-off", "verified", "", tree(off(), "100", (-1,), ((),), attacks=2), "none: nothing to attack, and all is shed")
+    yield vector("every-branch-off-claims-less", "rejected", "bound-too-strong", tree(off(), "99", (-1,), ((),), attacks=2),
+                 "no line, no flow, no shed")
     yield vector("tree-for-two-lines", "verified", "", tree(bound="100", attacks=2, nodes=(0, -1, -2), flow=((0, 60, -10), (50, 50, 0))),
                  "none: 40 shed and 60 taken out, 50 and 10, ...")
 
@@ -332,6 +335,9 @@ def _pools() -> Iterator[Vector]:
     for name, value in (("zero", "0"), ("negative", "-1"), ("a-number", 1), ("not-in-lowest-terms", "2/2000"), ("a-decimal", "0.001")):
         yield vector(f"pool-quantum-{name}", "rejected", "malformed", base, "the quantum is not read strictly", say(items={"quantum_mw": value}))
     yield vector("pool-quantum-missing", "rejected", "malformed", base, "a missing quantum has a default", say(items={}))
+    apart = pool(off(), "99", ((100, 0, 0),), ((0, 50, 50),), attacks=2)
+    yield vector("pool-every-branch-off", "verified", "", apart, "none: nothing to attack, and all is shed", say(says={"shed_mw_at_most": "100"}))
+    yield vector("pool-every-branch-off-claims-less", "rejected", "attack-uncovered", apart, "without lines nothing is out of balance")
     bridge = Grid([Bus(1, Fraction(10), type=3), Bus(2), Bus(3, Fraction(10))], [Unit(1, Fraction(25))],
                   [Branch(1, 2, Fraction(0)), Branch(2, 3, Fraction(0))])
     behind = pool(bridge, str(10 + Fraction(1, 10**6)), ((20, 0, 0),), ((10, 0, 10),))
@@ -457,6 +463,14 @@ def _cases(first: Specimen, second: Specimen) -> Iterator[Vector]:
                               ("may-consume", "\t120\t-5;")):
         yield vector(f"case-{vector_name}", "declined", "feature-unsupported", first, "units with p = 0 out of their range", text("\t120\t0;", ends),
                      flags=("subject",))
+
+
+def off() -> Grid:
+    """Return the triangle with every branch out of service."""
+    made = triangle()
+    for branch in made.branches:
+        branch.status = 0
+    return made
 
 
 def _limits() -> Iterator[Vector]:
