@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a case that are no doubles, or long: a verdict or an error of ours, and no warning; susceptances below the normal doubles."""
+"""Numbers of a case that are no doubles, or long: a verdict or an error of ours, and no warning; subnormal susceptances; no live bus."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from certify.limits import Limits
 from certify.readers.matpower import read_case
 from certify.readers.power import power_network
 from certify.rules.recourse import Recourse
-from kinds.grid_vectors import ROW_1, both, cut, dual, mesh, model, pool, text, tree
+from kinds.grid_vectors import ROW_1, both, cut, dual, mesh, model, pool, text, tree, triangle
 from toolkit import Specimen, refused
 
 LONG = "1" * 350 + ".5"
@@ -146,3 +146,14 @@ def test_susceptances_that_are_no_normal_doubles(power_of_two: int) -> None:
         found = rule.served(np.array([[theta], [0.0]]), np.array([[float(total)], [0.0]]), np.array([[0.0], [float(total)]]),
                             np.zeros((1, 0), np.int64))
         assert Fraction(float(found[0])) <= max(exact, Fraction(0)), (number, float(exact))
+
+
+@pytest.mark.parametrize("make", [lambda grid: tree(grid, "0", (-1,), ((),), attacks=0), lambda grid: pool(grid, "0", ((),), ((),), attacks=0),
+                                  lambda grid: pool(grid, "1", ((),), ((),)), lambda grid: cut(grid, "0", (), attack=[]),
+                                  lambda grid: dual(grid, "0", (), ())],
+                         ids=["tree", "pool", "pool of a line", "cut", "dual"])
+def test_a_case_without_a_live_bus(make: Any) -> None:
+    grid = triangle()
+    for bus in grid.buses:
+        bus.type = 4
+    decided(make(grid))
