@@ -103,8 +103,8 @@ def test_exactly_the_feasible_flows_are_accepted() -> None:
 
 @pytest.mark.slow
 def test_exactly_the_feasible_flows_are_accepted_in_long_runs() -> None:
-    yes, no = _accepted(np.random.default_rng(3), 40_000)
-    assert yes > 5000 and no > 5000
+    yes, no = _accepted(np.random.default_rng(3), 20_000)
+    assert yes > 3000 and no > 3000
 
 
 def _ring(rates: tuple[int, int, int], demand: int = 10, supply: int = 10) -> tuple[power.Plain, Network]:
@@ -221,8 +221,8 @@ def test_no_tree_that_is_accepted_is_wrong() -> None:
 
 @pytest.mark.slow
 def test_no_tree_that_is_accepted_is_wrong_in_long_runs() -> None:
-    accepted, _ = _random_trees(np.random.default_rng(6), 30_000)
-    assert accepted > 2000
+    accepted, _ = _random_trees(np.random.default_rng(6), 15_000)
+    assert accepted > 1000
 
 
 def _simple() -> tuple[Network, Witnesses]:

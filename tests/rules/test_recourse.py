@@ -113,7 +113,6 @@ def test_no_angles_serve_more_than_the_linear_program() -> None:
 @pytest.mark.slow
 def test_no_angles_serve_more_than_the_linear_program_in_long_runs() -> None:
     seen = _never_above(np.random.default_rng(2), 30_000)
-    print(seen)
     assert seen["positive"] > 10_000 and seen["sharp"] > 4000
 
 
@@ -159,9 +158,8 @@ def test_outward_rounding_loses_little_and_always_something() -> None:
 
 @pytest.mark.slow
 def test_outward_rounding_in_long_runs() -> None:
-    compared, least = _precision(np.random.default_rng(4), 20_000)
-    print(compared, 1 - least)
-    assert compared > 5000 and least > 1 - 1e-8
+    compared, least = _precision(np.random.default_rng(4), 10_000)
+    assert compared > 2500 and least > 1 - 1e-8
 
 
 @pytest.mark.parametrize("changes", [
@@ -248,9 +246,8 @@ def test_coverage_never_misses_an_attack() -> None:
 
 @pytest.mark.slow
 def test_coverage_never_misses_an_attack_in_long_runs() -> None:
-    seen = _coverage(np.random.default_rng(7), 3000)
-    print(seen)
-    assert seen["covered"] > 1500
+    seen = _coverage(np.random.default_rng(7), 2000)
+    assert seen["covered"] > 1000
 
 
 def _with_wrong_proposals(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, change: str) -> None:

@@ -132,8 +132,8 @@ def test_no_dual_is_above_the_truth_of_dc() -> None:
 
 @pytest.mark.slow
 def test_no_dual_is_above_the_truth_of_dc_in_long_runs() -> None:
-    positive, looped = _no_dual_above(np.random.default_rng(4), 5000)
-    assert positive > 1000 and looped > 3000
+    positive, looped = _no_dual_above(np.random.default_rng(4), 3000)
+    assert positive > 800 and looped > 1000
 
 
 def test_no_dual_without_a_circulation_is_above_the_truth_of_switching() -> None:
