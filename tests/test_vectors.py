@@ -65,7 +65,7 @@ def test_corpus_is_large_and_fails_a_checker_that_accepts_everything(kind: str) 
     assert all(entry["bug"] for entry in entries)
 
 
-@pytest.mark.parametrize("kind", ["accuracy", "region", "robust"])
+@pytest.mark.parametrize("kind", ["accuracy", "grid-attack", "grid-shedding", "region", "robust"])
 def test_a_checker_that_only_parses_accepts_every_semantic_negative(kind: str) -> None:
     semantic = 0
     for entry in _index(kind):

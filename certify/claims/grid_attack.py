@@ -15,7 +15,7 @@ from certify.errors import Rejected
 from certify.fields import Field, Rational, Record
 from certify.limits import Limits
 from certify.rules.attacks import FIELDS, ROWS, defended_network
-from certify.rules.grid_words import attacker, defender, listed_rows, model, mw
+from certify.rules.grid_words import attacker, defender, listed_rows, model, mw, rounded
 from certify.rules.shedding_dual import CUT, DC_DUAL, bounds, require_attack, require_kind
 
 _GIVEN: Mapping[str, Field] = {**FIELDS, "attack": ROWS}
@@ -30,7 +30,7 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
     if bound < claim.says["shed_mw_at_least"]:
         raise Rejected("bound-too-strong", f"the evidence shows at least {mw(bound)} MW, not {mw(claim.says['shed_mw_at_least'])}",
                        where="claim.says.shed_mw_at_least")
-    return Checked(network.premises, (f"demand {mw(network.total)} MW",), {"shed_mw_shown": bound})
+    return Checked(network.premises, (f"demand {mw(network.total)} MW",), {"shed_mw_shown": rounded(bound, up=False)})
 
 
 def sentence(claim: Claim) -> str:

@@ -14,7 +14,7 @@ from certify.errors import Rejected
 from certify.fields import Field, Integer, Nullable, Rational, Record
 from certify.limits import Limits
 from certify.rules.attacks import COSTS, QUESTION, ROWS, costs_of, game, lines_of, network_of
-from certify.rules.grid_words import attacker, budget, model, mw
+from certify.rules.grid_words import attacker, budget, model, mw, rounded
 from certify.rules.hitting import require_hit
 from certify.rules.shedding_dual import CUT, DC_DUAL, SCALE, bounds, require_attack, require_kind
 
@@ -44,7 +44,7 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
                        where="claim.says.shed_mw_at_least")
     require_hit(attacks, arrays["tree"], costs, frozenset(defendable), given["budget"], limits)
     return Checked(network.premises, (f"{len(attacks)} attacks, demand {mw(network.total)} MW",),
-                   {"nodes": len(arrays["tree"]), "shed_mw_shown": worst})
+                   {"nodes": len(arrays["tree"]), "shed_mw_shown": rounded(worst, up=False)})
 
 
 def _rows(padded: list[int]) -> list[int]:

@@ -15,7 +15,7 @@ from certify.errors import Rejected
 from certify.fields import Rational, Record
 from certify.limits import Limits
 from certify.rules.attacks import FIELDS, defended_network
-from certify.rules.grid_words import attacker, defender, model, mw
+from certify.rules.grid_words import attacker, defender, model, mw, rounded
 
 PENALTY_TREE = EvidenceSpec("penalty-tree", 1, Record({}), {"tree": ArraySpec("<i4", 1), "flow": ArraySpec("<i8", 2), "scale": ArraySpec("<i8", 1)},
                             required=frozenset({"tree", "flow", "scale"}))
@@ -48,7 +48,7 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
         worst, leaves = tree_of_flows(network, played, evidence.arrays["tree"], witnesses, limits)
     if worst > shed:
         raise Rejected("bound-too-strong", f"the evidence shows at most {mw(worst)} MW, not {mw(shed)}", where="claim.says.shed_mw_at_most")
-    return Checked(network.premises, (fact,), {"leaves": leaves, "shed_mw_shown": worst})
+    return Checked(network.premises, (fact,), {"leaves": leaves, "shed_mw_shown": rounded(worst, up=True)})
 
 
 def sentence(claim: Claim) -> str:

@@ -66,6 +66,8 @@ def power_network(case: Case, operator: str, model: Mapping[str, str], attack: b
                        fix="set angle_limits to ignored")
     live = {bus.number: index for index, bus in enumerate(bus for bus in case.buses if bus.type != 4)}
     buses = [bus for bus in case.buses if bus.type != 4]
+    if not buses:
+        raise Declined("case-empty", "every bus is isolated (type 4)", fix="give a case with live buses")
     units = [(row, unit) for row, unit in enumerate(case.units, start=1) if unit.in_service and unit.bus in live]
     demand = [max(bus.pd, Fraction(0)) + max(bus.gs, Fraction(0)) for bus in buses]
     supply = [max(-bus.pd, Fraction(0)) + max(-bus.gs, Fraction(0)) for bus in buses]

@@ -12,12 +12,22 @@ _OPERATOR = {"transport": "when flows obey balance and ratings only (transport)"
 
 
 def mw(value: Fraction) -> str:
-    """Return a number of MW exactly: as a decimal where there is one of at most nine digits behind the point, else as a quotient."""
+    """Return a number of MW exactly: as a decimal where there is one of at most nine digits behind the point, else as a quotient.
+
+    A number of more than about a thousand digits, which no claim can hold, is told roughly.
+    """
+    if max(abs(value.numerator), value.denominator).bit_length() > 3500:
+        return f"about {rounded(value, up=True)}"
     digits = next((k for k in range(10) if (value * 10**k).denominator == 1), None)
     if digits is None:
         return str(value)
     whole, part = divmod(abs(int(value * 10**digits)), 10**digits)
     return f"{'-' if value < 0 else ''}{whole}{f'.{part:0{digits}d}' if digits else ''}"
+
+
+def rounded(value: Fraction, up: bool) -> Fraction:
+    """Return a number of MW rounded up or down to a billionth, so that it can be told."""
+    return Fraction(-(-value * 10**9 // 1) if up else value * 10**9 // 1, 10**9)
 
 
 def attacker(given: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from certify.errors import Rejected
+from certify.errors import Declined, Rejected
 from certify.limits import Limits
 from certify.readers.power import Network
 from certify.rules.attacks import Game
@@ -48,7 +48,9 @@ class Pool:
 
 
 def check_pool(network: Network, supply: Integers, demand: Integers, quantum: Fraction) -> Pool:
-    """Return the dispatches, integers times `quantum`; raises Rejected `array-shape`, `pool-dispatch-range`."""
+    """Return the dispatches, integers times `quantum`; raises Rejected `evidence-range`, `array-shape`, `pool-dispatch-range`."""
+    if not Fraction(1, 10**300) <= quantum <= 10**300:
+        raise Rejected("evidence-range", "the quantum is outside 1e-300 to 1e300 MW", where="evidence.items.quantum_mw")
     if supply.shape != demand.shape or supply.shape[1] != len(network.numbers):
         raise Rejected("array-shape", "supply and demand are not one row a witness and one column a bus", where="evidence arrays supply, demand")
     for name, array, most in (("supply", supply, network.supply), ("demand", demand, network.demand)):
@@ -66,6 +68,8 @@ class Recourse:
     def __init__(self, network: Network) -> None:
         lines, buses = network.lines, len(network.numbers)
         self.start, self.end = (np.array(ends, np.int64) for ends in ([line.start for line in lines], [line.end for line in lines]))
+        if not all(Fraction(1, 10**200) <= line.susceptance <= 10**200 for line in lines if line.susceptance > 0):
+            raise Declined("limit-reached", "a susceptance is outside 1e-200 to 1e200 MW", fix="correct the reactances of the case")
         self.susceptance = np.array([float(line.susceptance) for line in lines])[:, None]
         infinite = float("inf")
         self.high = np.array([infinite if line.high is None else float(line.high) for line in lines])[:, None]

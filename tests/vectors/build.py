@@ -14,16 +14,17 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent), str(HERE.parent.parent / "solvers"), str(HERE.parent.parent / "problems")]
 
-from kinds import accuracy_vectors, container_vectors, region_vectors, robust_vectors  # noqa: E402
+from kinds import accuracy_vectors, container_vectors, grid_vectors, region_vectors, robust_vectors  # noqa: E402
 
-KINDS = {"accuracy": accuracy_vectors, "container": container_vectors, "region": region_vectors, "robust": robust_vectors}
+KINDS = {"accuracy": accuracy_vectors.vectors, "container": container_vectors.vectors, "grid-attack": grid_vectors.attack,
+         "grid-shedding": grid_vectors.shedding, "region": region_vectors.vectors, "robust": robust_vectors.vectors}
 
 
 def corpus(kind: str) -> dict[str, bytes]:
     """Return the files of a kind's corpus by path below its folder."""
     files: dict[str, bytes] = {}
     index = []
-    for vector in KINDS[kind].vectors():
+    for vector in KINDS[kind]():
         path = f"{vector.verdict}/{vector.name}.cert"
         if path in files:
             raise ValueError(f"two vectors of {kind} are called {vector.name}")
@@ -35,7 +36,7 @@ def corpus(kind: str) -> dict[str, bytes]:
             subjects.append({"role": role, "file": stored})
         index.append({"name": vector.name, "verdict": vector.verdict, "code": vector.code, "flags": list(vector.flags), "bug": vector.bug,
                       "effect": vector.effect,
-                      "made_by": f"tests/kinds/{kind}_vectors.py", "subjects": subjects, "limits": vector.limits,
+                      "made_by": f"tests/{KINDS[kind].__module__.replace('.', '/')}.py", "subjects": subjects, "limits": vector.limits,
                       "allow": None if vector.allow is None else list(vector.allow)})
     files["index.json"] = (json.dumps(index, indent=1, sort_keys=True) + "\n").encode()
     return files

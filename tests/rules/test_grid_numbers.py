@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers of a case that are no doubles, or long: a verdict or an error of ours, and no warning; subnormal susceptances; no live bus."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import power_networks as power
+from certify.errors import CertifyError
+from certify.limits import Limits
+from certify.readers.matpower import read_case
+from certify.readers.power import power_network
+from certify.rules.recourse import Recourse
+from kinds.grid_vectors import ROW_1, both, cut, dual, mesh, model, pool, text, tree, triangle
+from toolkit import Specimen, refused
+
+LONG = "1" * 350 + ".5"
+
+
+def decided(specimen: Specimen) -> str:
+    """Return the verdict's code, "" where it is verified; anything but our own errors leaves."""
+    try:
+        specimen.verify()
+    except CertifyError as trouble:
+        return trouble.code
+    return ""
+
+
+@pytest.mark.parametrize(("old", "new"),
+                         [("\t2\t1\t50", f"\t{LONG}\t1\t50"), ("\t2\t1\t50", f"\t2\t{LONG}\t50"),
+                          (ROW_1, ROW_1.replace("\t1\t-360", f"\t{LONG}\t-360")),
+                                          (ROW_1, ROW_1.replace("\t1\t2", f"\t1\t{LONG}"))], ids=["bus number", "bus type", "status", "end"])
+def test_a_long_number_that_should_be_whole(old: str, new: str) -> None:
+    made = tree()
+    text(old, new)(made)
+    refused("case-literal", read_case, made.files["case"][1], Limits().fresh())
+
+
+@pytest.mark.parametrize(("old", "new"), [("\t0.1\t", "\t-1e51\t"), ("\t0\t1\t-360", "\t1e51\t1\t-360"), ("\t0.1\t", "\t1e-51\t")])
+def test_a_number_that_no_grid_has_is_refused(old: str, new: str) -> None:
+    made = tree()
+    text(ROW_1, ROW_1.replace(old, new))(made)
+    refused("case-literal", read_case, made.files["case"][1], Limits().fresh())
+
+
+HUGE = {
+    "rating": ("\t60\t0\t0", "\t1e400\t0\t0"), "tiny rating": ("\t60\t0\t0", "\t1e-400\t0\t0"), "reactance": ("\t0.1\t", "\t1e400\t"),
+    "tiny reactance": ("\t0.1\t", "\t1e-400\t"), "small reactance": ("\t0.1\t", "\t1e-307\t"), "ratio": ("\t60\t0\t0\t0\t", "\t60\t0\t0\t1e400\t"),
+    "tiny ratio": ("\t60\t0\t0\t0\t", "\t60\t0\t0\t1e-400\t"), "angle limits": ("\t-360\t360", "\t-1e-400\t1e-400"),
+    "resistance": ("\t0.01\t", "\t1e400\t"), "large reactance": ("\t0.1\t", "\t1e300\t"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(HUGE))
+@pytest.mark.parametrize("make", [tree, pool, cut, lambda: cut(operator="dc"), lambda: cut(operator="dc-switch")],
+                         ids=["tree", "pool", "cut", "cut dc", "cut switch"])
+def test_branches_beyond_binary64(make: Any, name: str) -> None:
+    made = make()
+    text(ROW_1, ROW_1.replace(*HUGE[name]))(made)
+    decided(made)
+
+
+@pytest.mark.parametrize(("old", "new"),
+                         [("\t2\t1\t50", "\t2\t1\t1e400"), ("\t2\t1\t50", "\t2\t1\t1e-400"), ("\t2\t1\t50\t0\t0", "\t2\t1\t50\t0\t1e400"),
+                                          ("\t120\t0;", "\t1e400\t0;"), ("\t120\t0;", "\t1e-400\t0;"), ("baseMVA = 100", "baseMVA = 1e400"),
+                                          ("baseMVA = 100", "baseMVA = 1e-400"), ("\t2\t1\t50", "\t2\t1\t1e308")])
+@pytest.mark.parametrize("make", [tree, pool, cut, lambda: cut(operator="dc")], ids=["tree", "pool", "cut", "cut dc"])
+def test_amounts_beyond_binary64(make: Any, old: str, new: str) -> None:
+    made = make()
+    text(old, new)(made)
+    decided(made)
+
+
+@pytest.mark.parametrize("value", ["9" * 999, "1/" + "9" * 999, "1" + "0" * 308])
+def test_a_quantum_beyond_binary64(value: str) -> None:
+    made = pool(bound="100", supply=((0, 0, 0),), demand=((0, 0, 0),))  # everything is shed, whatever the quantum
+    made.items = {"quantum_mw": value}
+    assert decided(made) in ("", "number-too-large", "evidence-range")
+
+
+@pytest.mark.parametrize("value", ["9" * 999, "-" + "9" * 999, "1/" + "9" * 999])
+@pytest.mark.parametrize("make", [tree, pool, cut, dual], ids=["tree", "pool", "cut", "dual"])
+def test_a_bound_beyond_binary64(make: Any, value: str) -> None:
+    made = make()
+    made.says = {key: value for key in made.says}
+    decided(made)
+
+
+def _long(lines: int) -> Specimen:
+    """Return a cut across unlimited lines with angle limits, whose reactances are long: the bound has a denominator of their product."""
+    grid = mesh(100, 100, 100)
+    rng = np.random.default_rng(1)
+    grid.branches = [power.Branch(1, 2, Fraction(0), Fraction(int("".join(map(str, rng.integers(1, 10, 300)))) * 10 + 3, 10**300),
+                                  amin=Fraction(-30), amax=Fraction(30))
+                     for _ in range(lines)]
+    return cut(grid, "0", (0, 1, 0), "dc", attack=[])
+
+
+@pytest.mark.parametrize("bound", ["0", "-" + "9" * 900], ids=["rejected", "verified"])
+def test_a_bound_of_more_digits_than_python_prints(bound: str) -> None:
+    made = _long(40)
+    made.says = {"shed_mw_at_least": bound}
+    assert decided(made) == ("bound-too-strong" if bound == "0" else "")
+
+
+def test_a_shed_of_many_digits_is_told() -> None:
+    made = tree(bound="40", nodes=(-1,), flow=((0, 0, 0),), attacks=0)
+    both(text("\t2\t1\t50", "\t2\t1\t1e400"), model())(made)
+    assert decided(made) == "case-literal"
+
+
+@pytest.mark.parametrize("power_of_two", [-1074, -1073, -1070, -1060, -1040, -1023, -1000])
+def test_susceptances_that_are_no_normal_doubles(power_of_two: int) -> None:
+    """Parallel circuits whose flows are known to a few bits only: what is served is still not above the exact value."""
+    grid = power.Grid([power.Bus(1), power.Bus(2, Fraction(1))], [power.Unit(1, Fraction(1))],
+                      [power.Branch(1, 2, Fraction(1)), power.Branch(1, 2, Fraction(1))])
+    plain = power.plain(grid, "dc", power.MODEL)
+    network = power_network(read_case(grid.data(), Limits()), "dc", power.MODEL, False)
+    from dataclasses import replace
+    step = Fraction(2) ** power_of_two
+    for number in range(1, 40):
+        susceptances = [Fraction(2 * number + 1, 2) * step, step]  # the first lies between two doubles where they are coarse
+        theta = 2.0**1023
+        flows = [float(b) * theta for b in susceptances]
+        if not 0 < sum(flows) < 1e300:
+            continue
+        total = Fraction(sum(flows))
+        lines = [replace(line, susceptance=b, high=Fraction(flow), low=-Fraction(flow)) for line, b,
+                 flow in zip(network.lines, susceptances, flows, strict=True)]
+        plains = [replace(line, susceptance=b, high=Fraction(flow), low=-Fraction(flow)) for line, b,
+                  flow in zip(plain.lines, susceptances, flows, strict=True)]
+        small = replace(network, demand=(Fraction(0), total), supply=(total, Fraction(0)), lines=tuple(lines))
+        exact = power.served_exactly(replace(plain, demand=(Fraction(0), total), supply=(total, Fraction(0)), lines=tuple(plains)), (),
+                                     [Fraction(theta), Fraction(0)], [total, Fraction(0)], [Fraction(0), total])
+        try:
+            rule = Recourse(small)
+        except CertifyError:
+            continue  # to decline such a case is right
+        found = rule.served(np.array([[theta], [0.0]]), np.array([[float(total)], [0.0]]), np.array([[0.0], [float(total)]]),
+                            np.zeros((1, 0), np.int64))
+        assert Fraction(float(found[0])) <= max(exact, Fraction(0)), (number, float(exact))
+
+
+@pytest.mark.parametrize("make", [lambda grid: tree(grid, "0", (-1,), ((),), attacks=0), lambda grid: pool(grid, "0", ((),), ((),), attacks=0),
+                                  lambda grid: pool(grid, "1", ((),), ((),)), lambda grid: cut(grid, "0", (), attack=[]),
+                                  lambda grid: dual(grid, "0", (), ())],
+                         ids=["tree", "pool", "pool of a line", "cut", "dual"])
+def test_a_case_without_a_live_bus(make: Any) -> None:
+    grid = triangle()
+    for bus in grid.buses:
+        bus.type = 4
+    decided(make(grid))

@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recourse of the DC model: never above a linear program nor above its own formula in rationals, from any angles; pools cover or are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import power_evidence as evidence
+import power_networks as power
+from certify.errors import CertifyError
+from certify.limits import Limits
+from certify.readers.matpower import read_case
+from certify.readers.power import Network, power_network
+from certify.rules import recourse
+from certify.rules.attacks import Game
+from certify.rules.island_angles import Proposals
+from certify.rules.recourse import Coverage, Pool, Recourse, check_pool, cover
+from rules.sabotage import variant
+from toolkit import refused
+
+TOLERANCE = 1e-6  # MW: by so much the linear program may be off
+
+
+def networks(rng: np.random.Generator, lines: tuple[int, int] = (1, 9), buses: tuple[int, int] = (2, 6)) -> tuple[power.Plain, power.Dc, Network]:
+    """Return a random network of an upper claim: plain, with its oracle, and as the checker reads it."""
+    grid = power.random_grid(rng, True, buses, lines)
+    model = power.conventions(grid, "dc", str(rng.choice(["enforced", "ignored"])))
+    plain, _, dc = power.oracles(grid, "dc", model)
+    return plain, dc, power_network(read_case(grid.data(), Limits()), "dc", model, False)
+
+
+def some_attacks(rng: np.random.Generator, lines: int, count: int) -> np.ndarray[Any, Any]:
+    """Return distinct attacks of one size as a block."""
+    size = int(rng.integers(0, min(lines, 4) + 1))
+    found = {tuple(sorted(int(k) for k in rng.choice(lines, size, replace=False))) for _ in range(count)}
+    return np.array(sorted(found), np.int64).reshape(len(found), size)
+
+
+def angles(rng: np.random.Generator, plain: power.Plain, dc: power.Dc, attacks: np.ndarray[Any, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return angles, supplies and demands [buses, attacks]: the optimum's, near it, some other optimum's, or anything at all."""
+    buses, count = len(plain.numbers), len(attacks)
+    most_supply, most_demand = (np.array([float(v) for v in side])[:, None] for side in (plain.supply, plain.demand))
+    theta, supply, demand = np.zeros((buses, count)), np.zeros((buses, count)), np.zeros((buses, count))
+    for column, attack in enumerate(attacks.tolist()):
+        found = dc.solve(attack if rng.random() < 0.8 else ())
+        theta[:, column], supply[:, column], demand[:, column] = found.theta, found.supply, found.served  # type: ignore[union-attr]
+    kind = rng.random()
+    if kind < 0.2:
+        theta *= 1 + 10.0 ** -rng.integers(1, 16) * rng.standard_normal(theta.shape)
+    elif kind < 0.35:
+        theta = rng.standard_normal(theta.shape) * 10.0 ** rng.integers(-6, 3)
+    elif kind < 0.45:
+        theta[int(rng.integers(buses))] = rng.choice([np.nan, np.inf, -np.inf, 1e300, -1e300, 1e-310])
+    elif kind < 0.55:
+        theta *= rng.choice([0.5, 2.0, -1.0, 1e6])
+    if rng.random() < 0.3:
+        demand = rng.random(demand.shape) * most_demand * 1.2
+    if rng.random() < 0.3:
+        supply = rng.random(supply.shape) * most_supply * 1.2
+    if rng.random() < 0.2:  # out of balance by a little, or of range
+        demand = demand * (1 + 10.0 ** -rng.integers(1, 15))
+        supply = supply - 1e-9
+    return theta, supply, demand
+
+
+def _never_above(rng: np.random.Generator, pairs: int) -> dict[str, float]:
+    """Compare `served` with the linear program and with exact rationals; return counts and the smallest share of the exact value that was kept."""
+    seen: dict[str, float] = {"pairs": 0, "positive": 0, "sharp": 0, "least kept": 1.0}
+    while seen["pairs"] < pairs:
+        plain, dc, network = networks(rng)
+        if not plain.lines:
+            continue
+        rule = Recourse(network)
+        for _ in range(3):
+            attacks = some_attacks(rng, len(plain.lines), 6)
+            truth = np.array([float(plain.total) - dc.shed(attack) for attack in attacks.tolist()])
+            for _ in range(2):
+                theta, supply, demand = angles(rng, plain, dc, attacks)
+                with np.errstate(all="ignore"):
+                    found = rule.served(theta, supply, demand, attacks)
+                assert found.shape == (len(attacks),) and np.isfinite(found).all() and (found >= 0).all()
+                assert (found <= truth + TOLERANCE).all(), (plain, attacks, theta, supply, demand)
+                seen["pairs"] += len(attacks)
+                seen["positive"] += int((found > 0).sum())
+                seen["sharp"] += int((found >= truth - 1e-6 * (1 + truth)).sum())
+                if np.isfinite(theta).all() and np.abs(theta).max() < 1e200:
+                    _compare(plain, attacks, theta, supply, demand, found, seen)
+    return seen
+
+
+def _compare(plain: power.Plain, attacks: np.ndarray[Any, Any], theta: np.ndarray, supply: np.ndarray, demand: np.ndarray, found: np.ndarray,
+             seen: dict[str, float]) -> None:
+    most = [np.array([float(v) for v in side])[:, None] for side in (plain.supply, plain.demand)]
+    supply, demand = (np.clip(np.broadcast_to(side, theta.shape), 0.0, limit) for side, limit in zip((supply, demand), most, strict=True))
+    column = int(np.argmax(found))
+    exact = power.served_exactly(plain, attacks[column].tolist(),
+                                 *([Fraction(v) for v in side[:, column].tolist()] for side in (theta, supply, demand)))
+    assert Fraction(float(found[column])) <= max(exact, Fraction(0))
+    if exact > 1 and Fraction(float(found[column])) > 0:
+        seen["least kept"] = min(seen["least kept"], float(Fraction(float(found[column])) / exact))
+
+
+def test_no_angles_serve_more_than_the_linear_program() -> None:
+    seen = _never_above(np.random.default_rng(1), 1000)
+    assert seen["positive"] > 300 and seen["sharp"] > 150
+
+
+@pytest.mark.slow
+def test_no_angles_serve_more_than_the_linear_program_in_long_runs() -> None:
+    seen = _never_above(np.random.default_rng(2), 30_000)
+    assert seen["positive"] > 10_000 and seen["sharp"] > 4000
+
+
+def _dyadic(rng: np.random.Generator, plain: power.Plain) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return angles of few bits, and supplies and demands that balance them where they are in range."""
+    buses = len(plain.numbers)
+    theta = rng.integers(-2**12, 2**12, (buses, 1)) / 2.0 ** int(rng.integers(14, 24))
+    out = np.zeros(buses)
+    for line in plain.lines:
+        flow = float(line.susceptance) * (theta[line.a, 0] - theta[line.b, 0])
+        out[line.a] += flow
+        out[line.b] -= flow
+    return theta, np.maximum(out, 0.0)[:, None], np.maximum(-out, 0.0)[:, None]
+
+
+def _precision(rng: np.random.Generator, count: int) -> tuple[int, float]:
+    compared, least = 0, 1.0
+    for _ in range(count):
+        plain, _, network = networks(rng, (1, 14))
+        rule = Recourse(network)
+        for _ in range(4):
+            theta, supply, demand = _dyadic(rng, plain)
+            attack = some_attacks(rng, len(plain.lines), 1) if plain.lines and rng.random() < 0.3 else np.zeros((1, 0), np.int64)
+            with np.errstate(all="ignore"):
+                found = float(rule.served(theta, supply, demand, attack)[0])
+            limits = [np.array([float(v) for v in side])[:, None] for side in (plain.supply, plain.demand)]
+            parts = [[Fraction(v) for v in side[:, 0].tolist()] for side in (theta,
+                                                                             *(np.clip(s, 0, m) for s,
+                                                                               m in zip((supply, demand), limits, strict=True)))]
+            exact = power.served_exactly(plain, attack[0].tolist(), *parts)
+            assert Fraction(found) <= max(exact, Fraction(0))
+            if exact > Fraction(1,
+                                100) and not attack.size and parts[1:] == [[Fraction(v) for v in side[:, 0].tolist()] for side in (supply, demand)]:
+                compared += 1
+                least = min(least, found / float(exact))
+    return compared, least
+
+
+def test_outward_rounding_loses_little_and_always_something() -> None:
+    compared, least = _precision(np.random.default_rng(3), 300)
+    assert compared > 80 and 1 - 1e-9 < least < 1
+
+
+@pytest.mark.slow
+def test_outward_rounding_in_long_runs() -> None:
+    compared, least = _precision(np.random.default_rng(4), 10_000)
+    assert compared > 2500 and least > 1 - 1e-8
+
+
+@pytest.mark.parametrize("changes", [
+    (("self.slack = 2.0 * (int(degree.max(initial=0)) + buses + 12) * U", "self.slack = 0.0"),
+     ("below = 1.0 - (self.buses + 64.0) * U", "below = 1.0")),
+    (("        size += lost\n", ""),),
+    (("flow[line, every] = 0.0", "pass"),),
+    (("- lost) / rho", ") / rho"),),
+    (("((size - flow) / self.below)", "((size + flow) / self.below)"),),
+    (("((size + flow) / self.high)", "((size - flow) / self.high)"),),
+    (("np.clip(demand, 0.0, self.most_demand)", "demand"),),
+    (("np.clip(supply, 0.0, self.most_supply)", "supply"),),
+], ids=["rounding", "residual in flows", "attacked lines", "residual", "lower limits", "upper limits", "demand", "supply"])
+def test_each_term_of_the_rule_matters(changes: tuple[tuple[str, str], ...]) -> None:
+    """Without the term, some value is above the exact one. (The factors of rho near 1 are within what the other slack absorbs.)"""
+    broken = variant(recourse, *changes).Recourse
+    rng = np.random.default_rng(5)
+    for _ in range(2000):
+        plain, dc, network = networks(rng, (2, 9))
+        if len(plain.lines) < 2:
+            continue
+        theta, supply, demand = _dyadic(rng, plain) if rng.random() < 0.5 else angles(rng, plain, dc, np.zeros((1, 0), np.int64))
+        attack = np.array([[int(rng.integers(len(plain.lines)))]]) if rng.random() < 0.5 else np.zeros((1, 0), np.int64)
+        with np.errstate(all="ignore"):
+            found = float(broken(network).served(theta, supply, demand, attack)[0])
+        if not np.isfinite(theta).all() or not np.isfinite(found):
+            continue
+        limits = [np.array([float(v) for v in side])[:, None] for side in (plain.supply, plain.demand)]
+        parts = [[Fraction(v) for v in side[:, 0].tolist()] for side in (theta,
+                                                                         *(np.clip(s, 0, m) for s, m in zip((supply, demand), limits, strict=True)))]
+        if Fraction(found) > max(Fraction(0), power.served_exactly(plain, attack[0].tolist(), *parts)):
+            return
+    raise AssertionError("nothing shows the difference")
+
+
+# Pools and coverage
+
+def _open(plain: power.Plain, dc: power.Dc, played: Game, wanted: float) -> list[tuple[int, ...]]:
+    return [attack for attack in power.within(played.free, played.costs, played.budget) if float(plain.total) - dc.shed(attack) < wanted - TOLERANCE]
+
+
+def _pool(rng: np.random.Generator, plain: power.Plain, dc: power.Dc, played: Game) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    supply, demand = evidence.pool(dc, played.free, played.costs, played.budget)
+    if rng.random() < 0.5:
+        keep = [k for k in range(len(supply)) if rng.random() < 0.7]
+        supply, demand = [supply[k] for k in keep], [demand[k] for k in keep]
+    buses = len(plain.numbers)
+    return np.array(supply, np.int64).reshape(-1, buses), np.array(demand, np.int64).reshape(-1, buses)
+
+
+def _coverage(rng: np.random.Generator, count: int) -> dict[str, int]:
+    seen = {"covered": 0, "uncovered": 0, "unjustly uncovered": 0}
+    for _ in range(count):
+        plain, dc, network = networks(rng, (1, 7), (2, 5))
+        costs = tuple(int(v) for v in rng.integers(1, 4, len(plain.lines))) if rng.random() < 0.4 else (1,) * len(plain.lines)
+        played = Game(costs, tuple(bool(v) for v in rng.random(len(plain.lines)) < 0.9), int(rng.integers(0, 4)))
+        worst = dc.worst(played.free, played.costs, played.budget)
+        supply, demand = _pool(rng, plain, dc, played)
+        whole = len(supply) == len(evidence.pool(dc, played.free, played.costs, played.budget)[0])
+        try:
+            pool = check_pool(network, supply, demand, evidence.QUANTUM)
+        except CertifyError as trouble:
+            raise AssertionError(str(trouble)) from trouble
+        for extra in (1e-4, float(rng.choice([-0.5, -1e-3, -1e-5])), float(rng.random()) * 40):
+            wanted = float(plain.total) - worst - extra
+            with np.errstate(all="ignore"):
+                found = Coverage(network, Limits().fresh()).uncovered(played, pool, wanted)
+            wrong = _open(plain, dc, played, wanted)
+            if found is None:
+                assert not wrong, (wrong, wanted)
+                seen["covered"] += 1
+            else:
+                attack = tuple(found.tolist())
+                assert attack in set(power.within(played.free, played.costs, played.budget))
+                seen["uncovered"] += 1
+                seen["unjustly uncovered"] += whole and extra > 0 and wanted > 0
+    return seen
+
+
+def test_coverage_never_misses_an_attack() -> None:
+    seen = _coverage(np.random.default_rng(6), 60)
+    assert seen["covered"] > 30 and seen["uncovered"] > 60 and seen["unjustly uncovered"] <= 3
+
+
+@pytest.mark.slow
+def test_coverage_never_misses_an_attack_in_long_runs() -> None:
+    seen = _coverage(np.random.default_rng(7), 2000)
+    assert seen["covered"] > 1000
+
+
+def _with_wrong_proposals(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator, change: str) -> None:
+    original = Proposals.angles
+
+    def wrong(self: Proposals, shape: Any, supply: Any, demand: Any) -> Any:
+        theta, given, taken = original(self, shape, supply, demand)
+        if change == "nan":
+            theta = np.where(rng.random(theta.shape) < 0.2, np.nan, theta)
+        elif change == "noise":
+            theta = theta + rng.standard_normal(theta.shape) * 0.05
+        elif change == "unbalanced":
+            given, taken = given * 0 + 1e9, taken * 0 + 1e9
+        elif change == "swapped":
+            given, taken = taken, given
+        elif change == "negative":
+            given, taken = -given, taken - 1.0
+        return theta, given, taken
+
+    monkeypatch.setattr(Proposals, "angles", wrong)
+
+
+@pytest.mark.parametrize("change", ["nan", "noise", "unbalanced", "swapped", "negative"])
+def test_wrong_angles_and_dispatches_cost_coverage_never_soundness(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    rng = np.random.default_rng(8)
+    _with_wrong_proposals(monkeypatch, rng, change)
+    assert _coverage(rng, 25)["uncovered"] > 20
+
+
+@pytest.mark.parametrize("change", ["labels", "islands"])
+def test_wrong_labels_and_islands_cost_coverage_never_soundness(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    rng = np.random.default_rng(9)
+    original = Proposals.__init__
+
+    def wrong(self: Proposals, network: Network, limits: Limits) -> None:
+        original(self, network, limits)
+        if change == "labels":
+            self.labels = rng.integers(0, 3, len(network.lines))
+        else:
+            self.islands = rng.integers(0, 3, len(network.numbers))
+
+    monkeypatch.setattr(Proposals, "__init__", wrong)
+    seen = _coverage(rng, 30)
+    assert seen["covered"] > 5 and seen["uncovered"] > 20
+
+
+def _bridge(rates: tuple[int, int] = (0, 0)) -> tuple[power.Plain, power.Dc, Network]:
+    """1 - 2 - 3 in a row with unlimited lines: 10 MW wanted at both ends, 25 MW at the first."""
+    grid = power.Grid([power.Bus(1, Fraction(10)), power.Bus(2), power.Bus(3, Fraction(10))], [power.Unit(1, Fraction(25))],
+                      [power.Branch(1, 2, Fraction(rates[0])), power.Branch(2, 3, Fraction(rates[1]))])
+    plain, _, dc = power.oracles(grid, "dc", power.MODEL)
+    return plain, dc, power_network(read_case(grid.data(), Limits()), "dc", power.MODEL, False)
+
+
+def test_an_island_without_supply_serves_nothing() -> None:
+    _, dc, network = _bridge()
+    pool = check_pool(network, np.array([[20, 0, 0]]), np.array([[10, 0, 10]]), Fraction(1))
+    assert dc.shed((0,)) == pytest.approx(10)
+    for attack in ([0], [1], [0, 1]):
+        for theta in ([0.0, 0.0, 0.0], [0.02, 0.01, 0.0], [0.0, 0.0, -1e300], [1.0, -1.0, 5.0]):
+            with np.errstate(all="ignore"):
+                found = Recourse(network).served(np.array(theta)[:, None], pool.supply.T, pool.demand.T, np.array([attack]))
+            assert found[0] <= 10
+    played = Game((1, 1), (True, True), 1)
+    assert cover(network, played, pool, Fraction(10) + Fraction(1, 10**6), Limits().fresh()) == 3
+    refused("attack-uncovered", cover, network, played, pool, Fraction(10) - Fraction(1, 10**6), Limits().fresh())
+
+
+def _cover(network: Network, budget: int, supply: Sequence[Sequence[int]], demand: Sequence[Sequence[int]], shed: Fraction) -> int:
+    pool = check_pool(network, np.array(supply, np.int64).reshape(-1, 3), np.array(demand, np.int64).reshape(-1, 3), Fraction(1, 2))
+    return cover(network, Game((1, 1), (True, True), budget), pool, shed, Limits().fresh())
+
+
+def test_bounds_of_cover() -> None:
+    network = _bridge()[2]
+    assert _cover(network, 2, [[0, 0, 0]], [[0, 0, 0]], Fraction(20)) == 4  # all is shed
+    refused("attack-uncovered", _cover, network, 0, [], [], Fraction(20))  # no dispatch shows nothing
+    refused("attack-uncovered", _cover, network, 0, [[40, 0, 0]], [[20, 0, 20]], Fraction(0))  # the optimum itself needs a little room
+    assert _cover(network, 0, [[40, 0, 0]], [[20, 0, 20]], Fraction(1, 10**9)) == 1
+    refused("attack-uncovered", _cover, network, 0, [[40, 0, 0]], [[20, 0, 20]], Fraction(-1))
+
+
+@pytest.mark.parametrize(("supply", "demand", "code"), [
+    ([50, 0, 0], [20, 0, 20], ""), ([51, 0, 0], [20, 0, 20], "pool-dispatch-range"), ([50, 0, 1], [20, 0, 20], "pool-dispatch-range"),
+    ([-1, 0, 0], [20, 0, 20], "pool-dispatch-range"), ([50, 0, 0], [20, 0, -1], "pool-dispatch-range"),
+    ([50, 0, 0], [20, 0, 21], "pool-dispatch-range"),
+    ([50, 0, 0], [20, 1, 0], "pool-dispatch-range"), ([(1 << 63) - 1, 0, 0], [0, 0, 0], "pool-dispatch-range"),
+    ([-(1 << 63), 0, 0], [0, 0, 0], "pool-dispatch-range"), ([0, 0, 0], [0, 0, (1 << 63) - 1], "pool-dispatch-range"),
+    ([0, 0], [0, 0], "array-shape"), ([0, 0, 0, 0], [0, 0, 0, 0], "array-shape"), ([0, 0, 0], [0, 0], "array-shape"),
+])
+def test_ranges_of_a_pool(supply: list[int], demand: list[int], code: str) -> None:
+    network = _bridge()[2]
+    arrays = [np.array([side], np.int64) for side in (supply, demand)]
+    if code:
+        refused(code, check_pool, network, *arrays, Fraction(1, 2))
+    else:
+        assert isinstance(check_pool(network, *arrays, Fraction(1, 2)), Pool)
+
+
+def test_a_pool_of_unequal_parts() -> None:
+    network = _bridge()[2]
+    refused("array-shape", check_pool, network, np.zeros((2, 3), np.int64), np.zeros((1, 3), np.int64), Fraction(1))
+
+
+@pytest.mark.parametrize("quantum", [Fraction(1, 10**300), Fraction(1, 3), Fraction(10**18), Fraction(1, 7 * 10**30)])
+def test_any_quantum_is_exact_in_its_ranges(quantum: Fraction) -> None:
+    network = _bridge()[2]
+    most = [min(int(v / quantum), (1 << 63) - 1) for v in network.supply]
+    pool = check_pool(network, np.array([most], np.int64), np.array([[0, 0, 0]], np.int64), quantum)
+    assert pool.supply[0, 0] <= 25 * (1 + 1e-15)
+    if most[0] < (1 << 63) - 1:
+        refused("pool-dispatch-range", check_pool, network, np.array([[most[0] + 1, 0, 0]], np.int64), np.array([[0, 0, 0]], np.int64), quantum)
+
+
+def test_work_is_charged_before_it_is_done() -> None:
+    network = _bridge()[2]
+    pool = check_pool(network, np.array([[0, 0, 0]]), np.array([[0, 0, 0]]), Fraction(1))
+    played = Game((1, 1), (True, True), 2)
+    for limits in (Limits(work=100), Limits(memory=100), Limits(work=8200)):
+        refused("limit-reached", cover, network, played, pool, Fraction(20), limits.fresh())
+
+
+def test_stages_of_a_large_pool_try_every_dispatch() -> None:
+    """The one dispatch that covers is the first, the fifth, the seventeenth or the last of forty."""
+    network = _bridge()[2]
+    for good in (0, 3, 4, 15, 16, 39):
+        supply, demand = [[0, 0, 0]] * 40, [[0, 0, 0]] * 40
+        supply[good], demand[good] = [40, 0, 0], [20, 0, 20]
+        assert _cover(network, 1, supply, demand, Fraction(10) + Fraction(1, 10**6)) == 3
+    refused("attack-uncovered", _cover, network, 1, [[0, 0, 0]] * 40, [[0, 0, 0]] * 40, Fraction(10) + Fraction(1, 10**6))
+
+
+def test_more_attacks_than_a_block() -> None:
+    """Two buses and thirty circuits: 4526 attacks of up to three; the last one alone is uncovered."""
+    grid = power.Grid([power.Bus(1), power.Bus(2, Fraction(27))], [power.Unit(1, Fraction(27))], [power.Branch(1, 2, Fraction(1)) for _ in range(30)])
+    network = power_network(read_case(grid.data(), Limits()), "dc", power.MODEL, False)
+    pool = check_pool(network, np.array([[27, 0]]), np.array([[0, 27]]), Fraction(1))
+    tiny = Fraction(1, 10**6)
+    assert cover(network, Game((1,) * 30, (True,) * 30, 3), pool, tiny, Limits().fresh()) == 1 + 30 + 435 + 4060
+    grid.branches[29].rate = Fraction(2)  # its circuit carries 1 all the same
+    grid.branches[0].x = Fraction(1, 5)  # half the flow of the others
+    network = power_network(read_case(grid.data(), Limits()), "dc", power.MODEL, False)
+    refused("attack-uncovered", cover, network, Game((1,) * 30, (True,) * 30, 3), pool, tiny, Limits().fresh())
+    only = Game((1,) * 30, (True,) + (False,) * 26 + (True,) * 3, 4)
+    assert cover(network, Game(only.costs, only.free, 2), pool, tiny, Limits().fresh()) == 11
+    refused("attack-uncovered", cover, network, Game(only.costs, only.free, 3), pool, tiny, Limits().fresh())
