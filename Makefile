@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PYTHONPATH :=
 
-.PHONY: demo test test-slow lint bench reliability lock vectors clean
+.PHONY: demo test test-slow lint bench reliability lock vectors docs clean
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("certify needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -36,9 +36,13 @@ reliability: $(VENV)/.installed
 vectors: $(VENV)/.installed  ## write the corpus of test vectors again
 	$(BIN)/python tests/vectors/build.py
 
+docs: $(VENV)/.installed  ## write the pages that are made: docs/codes/ and docs/man/
+	$(BIN)/python docs/make_codes.py
+	$(BIN)/python docs/make_man.py
+
 lock: $(VENV)/.installed  ## resolve the lock file again; needs pip-tools
 	$(BIN)/python -m pip install --quiet pip-tools
-	$(BIN)/pip-compile --quiet --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --generate-hashes --allow-unsafe --extra dev --extra nn --output-file requirements.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --generate-hashes --allow-unsafe --extra dev --extra nn --extra grid --output-file requirements.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build demo

@@ -87,8 +87,8 @@ def load_bytes(path: Path, limits: Limits) -> bytes:
     try:
         if path.is_dir():
             raise OSError("it is a directory")
-        with open(path, "rb") as stream:
-            data = stream.read(limits.file_bytes + 1)
+        with open(path, "rb") as stream:  # in pieces: to read up to a limit at once would reserve all of it
+            data = b"".join(stream.read(1 << 20) for _ in range((limits.file_bytes >> 20) + 1))
     except (OSError, ValueError) as trouble:
         reason = getattr(trouble, "strerror", None) or trouble
         raise UsageError("file-unreadable", f"can't read {path}: {reason}", fix="check the path and its permissions") from None

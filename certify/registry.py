@@ -12,6 +12,7 @@ from certify.errors import Declined
 KINDS: dict[str, str] = {
     "accuracy": "certify.claims.accuracy",
     "grid-attack": "certify.claims.grid_attack",
+    "grid-defence-limit": "certify.claims.grid_defence_limit",
     "grid-shedding": "certify.claims.grid_shedding",
     "region": "certify.claims.region",
     "robust": "certify.claims.robust",

@@ -120,3 +120,9 @@ def test_memory_and_time_limits_of_the_child_decline(tmp_path: Path) -> None:
     assert status == 3 and text.startswith("declined  limit-reached")
     status, output, _ = _check(tmp_path, leaf.seal(), dict(leaf.files.values()), "--json")
     assert status == 0 and json.loads(output)["verdict"] == "verified"
+
+
+def test_a_small_file_is_checked_in_little_memory(tmp_path: Path) -> None:
+    made = robust_specimen(2)
+    status, said, _ = _check(tmp_path, made.seal(), {name: data for name, data in made.files.values()}, "--memory", "512MiB")
+    assert (status, said.split()[0]) == (0, "verified"), said

@@ -16,6 +16,7 @@ from certify.verification import check, decode
 from vectors.build import KINDS, corpus
 
 ROOT = Path(__file__).parent / "vectors"
+_LARGE = ("accuracy", "container", "grid-attack", "grid-shedding", "region", "robust")  # kinds with evidence of many parts
 _PARSED_BY_KIND = ("malformed", "evidence-kind", "version-unknown", "kind-unknown", "feature-unsupported", "array-", "unused-evidence",
                    "digest-mismatch", "limit-reached")
 
@@ -60,7 +61,7 @@ def test_corpus_is_made_again_byte_for_byte(kind: str) -> None:
 def test_corpus_is_large_and_fails_a_checker_that_accepts_everything(kind: str) -> None:
     entries = _index(kind)
     negative = [entry for entry in entries if entry["verdict"] != "verified"]
-    assert len(entries) >= 40 and len(negative) >= 0.6 * len(entries)
+    assert len(entries) >= (40 if kind in _LARGE else 15) and len(negative) >= 0.6 * len(entries)
     assert all(entry["bug"] for entry in entries)
 
 

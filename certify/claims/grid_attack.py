@@ -14,9 +14,9 @@ from certify.certificate import Checked, Claim, Evidence, Files, Kind, Role
 from certify.errors import Rejected
 from certify.fields import Field, Rational, Record
 from certify.limits import Limits
-from certify.rules.attacks import FIELDS, ROWS, defended_network, require_attack
-from certify.rules.grid_words import defender, listed_rows, model, mw
-from certify.rules.shedding_dual import CUT, DC_DUAL, shown
+from certify.rules.attacks import FIELDS, ROWS, defended_network
+from certify.rules.grid_words import attacker, defender, listed_rows, model, mw
+from certify.rules.shedding_dual import CUT, DC_DUAL, bounds, require_attack, require_kind
 
 _GIVEN: Mapping[str, Field] = {**FIELDS, "attack": ROWS}
 
@@ -25,7 +25,8 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
     """Return what was checked if the evidence establishes the claim; raises Rejected or Declined."""
     network, played = defended_network(claim.given, files, limits, attack=True)
     attacked = require_attack(network, played, claim.given["attack"], claim.given["defended"])
-    bound = shown(network, attacked, claim.given["operator"], evidence, limits)
+    require_kind(evidence.kind, claim.given["operator"])
+    bound, = bounds(network, [attacked], {name: array[None] for name, array in evidence.arrays.items()}, evidence.items.get("scale", ()), limits)
     if bound < claim.says["shed_mw_at_least"]:
         raise Rejected("bound-too-strong", f"the evidence shows at least {mw(bound)} MW, not {mw(claim.says['shed_mw_at_least'])}",
                        where="claim.says.shed_mw_at_least")
@@ -35,8 +36,8 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
 def sentence(claim: Claim) -> str:
     """Return the claim in words, with everything in `given` that is not the default."""
     given = claim.given
-    return (f"The attack on {listed_rows(given['attack'])} of {claim.roles['case']},{defender(given)} within a budget of {given['attacks']}, sheds "
-            f"at least {mw(claim.says['shed_mw_at_least'])} MW{model(given)}.")
+    return (f"The attack on {listed_rows(given['attack'])} of {claim.roles['case']}, an attack {attacker(given)},{defender(given)} sheds at least "
+            f"{mw(claim.says['shed_mw_at_least'])} MW{model(given)}.")
 
 
 KIND = Kind(

@@ -21,7 +21,10 @@ PENALTY_TREE = EvidenceSpec("penalty-tree", 1, Record({}), {"tree": ArraySpec("<
                             required=frozenset({"tree", "flow", "scale"}))
 POLICY_POOL = EvidenceSpec("policy-pool", 1, Record({"quantum_mw": Rational(positive=True)}),
                            {"supply": ArraySpec("<i8", 2), "demand": ArraySpec("<i8", 2)}, required=frozenset({"supply", "demand"}))
-_EVIDENCE = {"transport": PENALTY_TREE.kind, "dc": POLICY_POOL.kind}
+_FOREST = {"tree": ArraySpec("<i4", 1), "flow": ArraySpec("<i8", 2), "scale": ArraySpec("<i8", 1), "closed": ArraySpec("|u1", 2),
+           "kind": ArraySpec("|u1", 1), "supply": ArraySpec("<i8", 2), "demand": ArraySpec("<i8", 2)}
+FOREST_TREE = EvidenceSpec("forest-tree", 1, Record({"quantum_mw": Rational(positive=True)}), _FOREST, required=frozenset(_FOREST))
+_EVIDENCE = {"transport": PENALTY_TREE.kind, "dc": POLICY_POOL.kind, "dc-switch": FOREST_TREE.kind}
 
 
 def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Checked:
@@ -36,9 +39,13 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
         from certify.rules.recourse import check_pool, cover
         pool = check_pool(network, evidence.arrays["supply"], evidence.arrays["demand"], evidence.items["quantum_mw"])
         return Checked(network.premises, (fact,), {"attacks": cover(network, played, pool, shed, limits), "dispatches": len(pool.supply)})
-    from certify.rules.flows import check_flows, worst_leaf
-    witnesses = check_flows(network, evidence.arrays["flow"], evidence.arrays["scale"], limits)
-    worst, leaves = worst_leaf(network, played, evidence.arrays["tree"], witnesses, limits)
+    if evidence.kind == FOREST_TREE.kind:
+        from certify.rules.forests import forest_tree
+        worst, leaves = forest_tree(network, played, evidence.arrays, evidence.items["quantum_mw"], limits)
+    else:
+        from certify.rules.flows import check_flows, tree_of_flows
+        witnesses = check_flows(network, evidence.arrays["flow"], evidence.arrays["scale"], limits)
+        worst, leaves = tree_of_flows(network, played, evidence.arrays["tree"], witnesses, limits)
     if worst > shed:
         raise Rejected("bound-too-strong", f"the evidence shows at most {mw(worst)} MW, not {mw(shed)}", where="claim.says.shed_mw_at_most")
     return Checked(network.premises, (fact,), {"leaves": leaves, "shed_mw_shown": worst})
@@ -53,6 +60,6 @@ def sentence(claim: Claim) -> str:
 
 KIND = Kind(
     name="grid-shedding", version=1, roles=(Role("case"),), given=Record(FIELDS), says=Record({"shed_mw_at_most": Rational()}),
-    evidence=(PENALTY_TREE, POLICY_POOL), check=check, sentence=sentence,
+    evidence=(PENALTY_TREE, POLICY_POOL, FOREST_TREE), check=check, sentence=sentence,
     summary="no attack on a power network within a budget sheds more than a number of MW",
 )

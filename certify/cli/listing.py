@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 import difflib
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from certify import registry
+from certify.cli.question import Question, leaves
 from certify.errors import Declined, UsageError
 from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational
 
 if TYPE_CHECKING:
     from certify_solvers.common.prover import Prover
+
+
+_OURS = {"crown": "certify_solvers.crown.prover:Crown", "grid": "certify_solvers.grid.prover:Grid"}
 
 
 def all_provers() -> list[Prover]:
@@ -23,16 +28,22 @@ def all_provers() -> list[Prover]:
     for point in entry_points(group="certify.provers"):
         if point.value.startswith("certify_solvers."):
             found[point.name] = point.load()()
-    if "crown" not in found:
-        from certify_solvers.crown.prover import Crown
-        found["crown"] = Crown()
+    for name, place in _OURS.items():
+        if name not in found:
+            module, _, attribute = place.partition(":")
+            found[name] = getattr(import_module(module), attribute)()
     return [found[name] for name in sorted(found)]
+
+
+def tasks() -> dict[str, Question]:
+    """Return what provers can be asked for that makes several certificates, by name."""
+    return {name: task for prover in all_provers() for name, task in getattr(prover, "tasks", dict)().items()}
 
 
 def prover_for(kind: str) -> Prover:
     """Return the prover that emits a kind; raises Declined `backend-missing`."""
     for prover in all_provers():
-        if kind in prover.emits:
+        if kind in prover.emits or kind in getattr(prover, "tasks", dict)():
             return prover
     raise Declined("backend-missing", f"no installed prover emits claims of kind {kind!r}", fix="`certify provers` lists the provers")
 
@@ -42,20 +53,22 @@ def prover_for(kind: str) -> Prover:
 def claims(kind: str | None) -> None:
     """List the kinds of claims; with KIND, its roles, fields and defaults."""
     if kind is None:
-        for name in registry.KINDS:
-            known = registry.kind(name)
+        listed: dict[str, Question] = {**{name: registry.kind(name) for name in registry.KINDS}, **tasks()}
+        width = max(map(len, listed))
+        for name, known in sorted(listed.items()):
             roles = ", ".join(role.name + ("?" if role.optional else "") + ("+" if role.many else "") for role in known.roles)
-            click.echo(f"{name:10s} {known.summary}\n{'':10s} roles: {roles}")
+            click.echo(f"{name:{width}s} {known.summary}\n{'':{width}s} roles: {roles}")
         click.echo("\nRoles are the files that a claim is about, in order (?: may be left out). `certify claims KIND` lists the settings of a kind.")
         return
-    if kind not in registry.KINDS:
-        near = difflib.get_close_matches(kind, registry.KINDS, n=1)
+    more = tasks()
+    if kind not in registry.KINDS and kind not in more:
+        near = difflib.get_close_matches(kind, [*registry.KINDS, *more], n=1)
         raise UsageError("kind-unknown", f"no claim of kind {kind!r}", fix=f"did you mean {near[0]!r}?" if near else "`certify claims` lists them")
-    known = registry.kind(kind)
+    asked: Question = registry.kind(kind) if kind in registry.KINDS else more[kind]
     prover = prover_for(kind)
-    click.echo(f"{known.name} v{known.version}: {known.summary}\n")
+    click.echo(f"{asked.name}{f' v{registry.kind(kind).version}' if kind in registry.KINDS else ''}: {asked.summary}\n")
     click.echo("roles (files, in this order):")
-    for role in known.roles:
+    for role in asked.roles:
         click.echo(f"  {role.name}{' (optional)' if role.optional else ''}{' (one or more)' if role.many else ''}")
     defaults, meanings = prover.defaults(kind), prover.help(kind)
 
@@ -64,15 +77,17 @@ def claims(kind: str | None) -> None:
         if name in meanings:
             click.echo(f"  {'':{width}s} {meanings[name]}")
 
-    width = max(map(len, (*known.given.fields, *known.says.fields, *prover.options(kind))))
+    given = leaves(asked.given.fields)
+    width = max(map(len, (*given, *asked.says.fields, *prover.options(kind))))
     click.echo("given (what is asked; --set KEY=VALUE):")
-    for name, field in known.given.fields.items():
+    for name, field in given.items():
         line(name, _form(field), f"default: {defaults[name]}" if name in defaults else "required")
     click.echo("says (what is asserted):")
-    for name, field in known.says.fields.items():
+    for name, field in asked.says.fields.items():
         line(name, _form(field), "default: whatever is found")
-    click.echo(f"options of the prover {prover.name} (how it searches; --set KEY=VALUE):")
-    for name, text in prover.options(kind).items():
+    options = prover.options(kind)
+    click.echo(f"options of the prover {prover.name}{' (how it searches; --set KEY=VALUE):' if options else ': none'}")
+    for name, text in options.items():
         line(name, "", f"default: {text}")
 
 

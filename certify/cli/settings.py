@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from certify import registry
-from certify.certificate import Kind
+from certify.cli.config import Config
+from certify.cli.question import Question, leaves
 from certify.errors import CertifyError, UsageError
-from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational, Text
+from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational, Record, Text
 
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
 _QUOTIENT = re.compile(r"[+-]?\d{1,400}/\d{1,400}", re.ASCII)
-_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", re.ASCII)
-_UNITS = {None: 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True)
@@ -32,9 +31,50 @@ class Settings:
     options: Mapping[str, str]
 
 
-def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaults: Mapping[str, str], options: Mapping[str, str],
-             searched: Mapping[str, str]) -> Settings:
-    """Return the settings of one `prove`; raises UsageError for an unknown key, a bad value or a role that is missing."""
+def _nested(fields: Mapping[str, Field], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by field, those of a record put together."""
+    return {name: _nested(field.fields, values) if isinstance(field, Record) else values[name] for name, field in fields.items()}
+
+
+def settings(kind: Question, positional: Sequence[str], pairs: Sequence[str], defaults: Mapping[str, str], options: Mapping[str, str],
+             searched: Mapping[str, str], config: Config | None = None) -> Settings:
+    """Return the settings of one `prove`; those of a file count where no pair has their key.
+
+    Raises UsageError for an unknown key, a bad value or a role that is missing.
+    """
+    config = config or Config(Path(), kind.name)
+    asked = keyed(pairs)
+    texts = {**{key: text for key, text in config.texts.items() if key not in asked}, **asked}
+    roles = {role.name for role in kind.roles}
+    given_fields = leaves(kind.given.fields)
+    known = [*roles, *given_fields, *kind.says.fields, *options]
+    for text in positional:
+        if text.partition("=")[0] in known and "=" in text and not Path(text).exists():
+            raise UsageError("setting-form", f"{text} is a setting, given as a file", fix=f"write --set {text}")
+    for key in texts:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            others = [name for name in registry.KINDS if key in {**leaves(registry.kind(name).given.fields), **registry.kind(name).says.fields}]
+            theirs = f"{key} is a setting of {' and '.join(others)}; those of {kind.name}" if others else "its settings"
+            raise UsageError("setting-unknown", f"{kind.name} has no setting {key!r}", where="" if key in asked else config.place(key),
+                             fix=f"did you mean {near[0]!r}?" if near and not others else f"{theirs} are {', '.join(sorted(known))}")
+    given_texts = {**defaults, **{key: text for key, text in texts.items() if key in given_fields}}
+    given: dict[str, Any] = {}
+    for name, field in given_fields.items():
+        if name not in given_texts:
+            raise UsageError("setting-missing", f"{kind.name} needs --set {name}=...", fix=f"`certify claims {kind.name}` says what it means")
+        if (given_texts[name] == "auto" and defaults.get(name) == "auto") or given_texts[name] == searched.get(name):
+            given[name] = None
+        else:
+            given[name] = parse(field, given_texts[name], name)
+    says = {name: parse(kind.says.fields[name], texts[name], name) for name in kind.says.fields if name in texts}
+    named = {key: (Path(text),) for key, text in texts.items() if key in roles}
+    return Settings(_roles(kind, positional, named, config.files), _nested(kind.given.fields, given), says,
+                    {name: texts.get(name, text) for name, text in options.items()})
+
+
+def keyed(pairs: Sequence[str]) -> dict[str, str]:
+    """Return the texts of KEY=VALUE pairs by key; raises UsageError `setting-form`."""
     texts: dict[str, str] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
@@ -43,30 +83,7 @@ def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaul
         if key in texts:
             raise UsageError("setting-form", f"--set {key} is given twice", fix="give each key once")
         texts[key] = text
-    roles = {role.name for role in kind.roles}
-    known = [*roles, *kind.given.fields, *kind.says.fields, *options]
-    for text in positional:
-        if text.partition("=")[0] in known and "=" in text and not Path(text).exists():
-            raise UsageError("setting-form", f"{text} is a setting, given as a file", fix=f"write --set {text}")
-    for key in texts:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            others = [name for name in registry.KINDS if key in {**registry.kind(name).given.fields, **registry.kind(name).says.fields}]
-            theirs = f"{key} is a setting of {' and '.join(others)}; those of {kind.name}" if others else "its settings"
-            raise UsageError("setting-unknown", f"{kind.name} has no setting {key!r}",
-                             fix=f"did you mean {near[0]!r}?" if near and not others else f"{theirs} are {', '.join(sorted(known))}")
-    given_texts = {**defaults, **{key: text for key, text in texts.items() if key in kind.given.fields}}
-    given: dict[str, Any] = {}
-    for name, field in kind.given.fields.items():
-        if name not in given_texts:
-            raise UsageError("setting-missing", f"{kind.name} needs --set {name}=...", fix=f"`certify claims {kind.name}` says what it means")
-        if (given_texts[name] == "auto" and defaults.get(name) == "auto") or given_texts[name] == searched.get(name):
-            given[name] = None
-        else:
-            given[name] = parse(field, given_texts[name], name)
-    says = {name: parse(kind.says.fields[name], texts[name], name) for name in kind.says.fields if name in texts}
-    return Settings(_roles(kind, positional, {key: texts[key] for key in texts if key in roles}), given, says,
-                    {name: texts.get(name, text) for name, text in options.items()})
+    return texts
 
 
 def parse(field: Field, text: str, name: str) -> Any:
@@ -78,14 +95,6 @@ def parse(field: Field, text: str, name: str) -> Any:
         reason = trouble.what if isinstance(trouble, CertifyError) else "division by zero" if isinstance(trouble, ZeroDivisionError) else str(trouble)
         raise UsageError("setting-value", f"--set {name}={text}: {reason}", fix=f"give {_form(field)}") from None
     return value
-
-
-def seconds(text: str) -> float:
-    """Return the seconds in "90", "90s", "10m" or "1h"."""
-    match = _TIME.fullmatch(text)
-    if not match or float(match.group(1)) <= 0:
-        raise UsageError("setting-value", f"--time-limit {text}: not a time", fix="give a time such as 90s, 10m or 1h")
-    return float(match.group(1)) * _UNITS[match.group(2)]
 
 
 def _value(field: Field, text: str) -> Any:
@@ -108,8 +117,20 @@ def _value(field: Field, text: str) -> Any:
             return _value(field.item, text)
         if not (text.startswith("[") and text.endswith("]")):
             raise ValueError("not a list")
-        return tuple(_value(field.item, part.strip()) for part in text[1:-1].split(",")) if text[1:-1].strip() else ()
+        return tuple(_value(field.item, part.strip()) for part in _parts(text[1:-1])) if text[1:-1].strip() else ()
     return text
+
+
+def _parts(text: str) -> list[str]:
+    """Return the entries between the commas that stand in no inner brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
 
 
 def _form(field: Field) -> str:
@@ -128,14 +149,15 @@ def _form(field: Field) -> str:
     return "a list such as [0,1]" if isinstance(field, ListOf) else "a text" if isinstance(field, Text) else "another value"
 
 
-def order_of(kind: Kind) -> str:
+def order_of(kind: Question) -> str:
     """Return the usage line of `prove` for a kind: its roles in order."""
     shape = " ".join(f"[{role.name}]" if role.optional else f"{role.name}..." if role.many else role.name for role in kind.roles).upper()
     return f"usage: certify prove {kind.name} {shape}"
 
 
-def _roles(kind: Kind, positional: Sequence[str], named: Mapping[str, str]) -> dict[str, tuple[Path, ...]]:
-    files: dict[str, tuple[Path, ...]] = {role: (Path(text),) for role, text in named.items()}
+def _roles(kind: Question, positional: Sequence[str], named: Mapping[str, tuple[Path, ...]],
+           otherwise: Mapping[str, tuple[Path, ...]]) -> dict[str, tuple[Path, ...]]:
+    files = dict(named)
     left = list(positional)
     for role in kind.roles:
         if role.name in files or not left:
@@ -143,6 +165,7 @@ def _roles(kind: Kind, positional: Sequence[str], named: Mapping[str, str]) -> d
         files[role.name], left = (tuple(map(Path, left)), []) if role.many else ((Path(left[0]),), left[1:])
     if left:
         raise UsageError("role-extra", f"{left[0]}: one file too many for {kind.name}", fix=order_of(kind))
+    files = {**otherwise, **files}
     for role in kind.roles:
         if role.name not in files and not role.optional:
             raise UsageError("role-missing", f"{kind.name} needs a {role.name} file", fix=order_of(kind))

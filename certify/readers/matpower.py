@@ -29,8 +29,9 @@ _CELL = re.compile(rb"[ \t,;]+|'(?:[^']|'')*'|\}|%.*")
 _COLUMNS = {"bus": 13, "gen": 10, "branch": 11, "gencost": 0, "areas": 0}
 _NAMES = ("areas", "bus_name", "genfuel", "gentype")
 _MOST_ROWS, _MOST_DIGITS, _MOST_EXPONENT = 10**5, 400, 400
-_FIX = "write the case with plain matrices: load it in MATPOWER and save it with savecase, or use certify convert matpower"
+_FIX = "write the case with plain matrices: load it in MATPOWER and save it with savecase"
 
+_LEAST = Fraction(1, 10**50)  # so that products of a few numbers stay within binary64
 _SAVE = "save the case in version 2 with MATPOWER's savecase"
 
 Number = Fraction | float
@@ -238,7 +239,10 @@ def _number(token: bytes, line: int) -> Number:
     found = _LITERAL.fullmatch(token)
     if found is None or len(token) > _MOST_DIGITS or int(found.group(4) or 0) > _MOST_EXPONENT:
         raise _refusal("case-literal", f"{_shown(token)} is not a decimal number, or a very long one", line, "write numbers as 0.5 or 1e-3")
-    return Fraction(token.decode().lower().replace("d", "e"))
+    value = Fraction(token.decode().lower().replace("d", "e"))
+    if value and not _LEAST <= abs(value) <= 1 / _LEAST:
+        raise _refusal("case-literal", f"{_shown(token)} is below 1e-50 or above 1e50 in size", line, "correct the number, or write 0")
+    return value
 
 
 def _finite(row: _Row, index: int) -> Fraction:

@@ -18,7 +18,6 @@ from certify.readers.matpower import Branch, Case, Unit
 OPERATORS = ("transport", "dc-switch", "dc")
 MODEL = {"pmin": ("relaxed",), "angle_limits": ("enforced", "ignored"), "dispatchable": ("counted", "uncounted"), "shunts": ("as-load",)}
 """The values of each convention that this version knows."""
-_PI_BELOW, _PI_ABOVE = Fraction(314159265358979, 10**14), Fraction(314159265358980, 10**14)
 
 
 @dataclass(frozen=True)
@@ -100,23 +99,9 @@ def _lowest(row: int, unit: Unit, counted: bool) -> Fraction:
 
 def _line(row: int, branch: Branch, live: Mapping[int, int], base: Fraction, operator: str, model: Mapping[str, str], attack: bool) -> Line:
     """Return the line of a branch; raises Declined where its operator does not cover it."""
-    where = f"row {row} of mpc.branch"
     low, high = (-branch.rate, branch.rate) if branch.rate else (None, None)
+    line = Line(row, live[branch.from_bus], live[branch.to_bus], low, high, Fraction(0), Fraction(0))
     if operator == "transport":
-        return Line(row, live[branch.from_bus], live[branch.to_bus], low, high, Fraction(0), Fraction(0))
-    if branch.x == 0 or (operator == "dc" and branch.x < 0):
-        raise Declined("susceptance-not-positive", f"the reactance is {float(branch.x):g}", where=where, fix="use operator transport")
-    if operator == "dc" and branch.shift != 0:
-        raise Declined("phase-shift-unsupported", f"the phase shift is {float(branch.shift):g} degrees", where=where, fix="use operator transport")
-    susceptance = base / (branch.x * (branch.ratio or 1))
-    if model["angle_limits"] == "enforced" and (branch.angle_min or branch.angle_max):
-        factor = susceptance * (_PI_ABOVE if attack else _PI_BELOW) / 180
-        ends = [(branch.angle_min - branch.shift) * factor if branch.angle_min > -360 else None,
-                (branch.angle_max - branch.shift) * factor if branch.angle_max < 360 else None]
-        below, above = ends if susceptance > 0 else ends[::-1]
-        low = below if low is None else low if below is None else max(low, below)
-        high = above if high is None else high if above is None else min(high, above)
-        if (low is not None and low >= 0) or (high is not None and high <= 0):
-            raise Declined("angle-limit-excludes-zero", "its angle limits don't allow a flow of 0", where=where,
-                           fix="set angle_limits to ignored, or correct them")
-    return Line(row, live[branch.from_bus], live[branch.to_bus], low, high, susceptance, branch.shift)
+        return line
+    from certify.readers.susceptances import bound_line
+    return bound_line(line, branch, base, operator, model, attack)

@@ -8,10 +8,9 @@ the largest values, else a 0/1 knapsack over the budget.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations, islice, pairwise
-from math import comb
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,7 +32,7 @@ QUESTION: Mapping[str, Field] = {
 """The fields of `given` that all claims about attacks share."""
 FIELDS: Mapping[str, Field] = {**QUESTION, "defended": ROWS, "budget": Nullable(Integer()), "defence_costs": COSTS}
 """The fields of claims with a given defence."""
-_MOST_ROOM, _MOST_ATTACKS, _BLOCK = 10**4, 10**8, 8192
+_MOST_ROOM = 10**4
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,8 @@ def defended_network(given: Mapping[str, Any], files: Files, limits: Limits, att
     Raises Declined for a case that is not covered, Rejected `malformed` for rows that don't fit it and `defence-over-budget`.
     """
     network = network_of(given, files, limits, attack)
+    if given["budget"] is None and given["defence_costs"]:
+        raise malformed("costs of a defence without a budget for it", "claim.given.defence_costs")
     cost = spent(network, given["defended"], costs_of(network, given["defence_costs"], "defence_costs"), "defended")
     if given["budget"] is not None and cost > given["budget"]:
         raise Rejected("defence-over-budget", f"the defended lines cost {cost}, the budget is {given['budget']}", where="claim.given.defended")
@@ -95,42 +96,6 @@ def costs_of(network: Network, listed: Sequence[tuple[int, int]], where: str) ->
 def spent(network: Network, rows: Sequence[int], costs: Sequence[int], where: str) -> int:
     """Return what the lines in rows of the file cost together."""
     return sum(costs[k] for k in lines_of(network, rows, where))
-
-
-def require_attack(network: Network, played: Game, rows: Sequence[int], defended: Sequence[int]) -> frozenset[int]:
-    """Return the lines of an attack; raises Rejected `attack-row`, `attack-defended` or `attack-over-budget`, `malformed` for rows twice."""
-    if any(a >= b for a, b in pairwise(rows)):
-        raise malformed("rows are not in ascending order, each once", "claim.given.attack")
-    index = {line.row: k for k, line in enumerate(network.lines)}
-    for row in rows:
-        if row in defended:
-            raise Rejected("attack-defended", f"row {row} is defended", where="claim.given.attack")
-        if row not in index or not played.free[index[row]]:
-            raise Rejected("attack-row", f"row {row} of mpc.branch is no line in service that can be attacked", where="claim.given.attack")
-    lines = frozenset(index[row] for row in rows)
-    if (cost := sum(played.costs[k] for k in lines)) > played.budget:
-        raise Rejected("attack-over-budget", f"the attack costs {cost}, the budget is {played.budget}", where="claim.given.attack")
-    return lines
-
-
-def attacks_within(played: Game, limits: Limits) -> Iterator[np.ndarray[Any, Any]]:
-    """Yield every attack within the budget, the empty one included, as blocks of line indices [attacks, size], one size a block.
-
-    Raises Declined `limit-reached` above 10^8 sets that have to be looked at.
-    """
-    free = [k for k, is_free in enumerate(played.free) if is_free and played.costs[k] <= played.budget]
-    cheapest = sorted(played.costs[k] for k in free)
-    most = sum(1 for total in accumulate(cheapest) if total <= played.budget)
-    count = sum(comb(len(free), size) for size in range(most + 1))
-    if count > _MOST_ATTACKS:
-        raise Declined("limit-reached", f"{count} attacks, at most {_MOST_ATTACKS} are looked at one by one", fix="use a smaller budget of attacks")
-    limits.spend(2000 * count, "enumerating attacks")
-    costs = np.array(played.costs)
-    for size in range(most + 1):
-        sets = combinations(free, size)
-        while chosen := list(islice(sets, _BLOCK)):
-            block = np.array(chosen, np.int64).reshape(len(chosen), size)
-            yield block[costs[block].sum(axis=1) <= played.budget]
 
 
 def dearest(values: np.ndarray[Any, Any], costs: np.ndarray[Any, Any], budget: int, limits: Limits) -> int:

@@ -25,8 +25,8 @@ import numpy as np
 from certify.errors import Rejected
 from certify.limits import Limits
 from certify.readers.power import Network
+from certify.rules.attack_tree import Leaf, worst_leaf
 from certify.rules.attacks import Game, dearest
-from certify.rules.tree import walk
 
 Integers = np.ndarray[Any, Any]
 """An array of int64, or of Python integers where int64 might overflow."""
@@ -35,12 +35,20 @@ _MOST_FLOW = 1 << 53  # of a line without limits
 
 @dataclass(frozen=True)
 class Witnesses:
-    """Flows that were checked: |flow| [W, L] and shed [W] in units of 1 / (`scale` [W] times `quantum`), exact."""
+    """Flows that were checked: |flow| [W, L], or more, and shed [W] in units of 1 / (`scale` [W] times `quantum`)."""
 
     size: Integers
     shed: Integers
     scale: list[int]
     quantum: int
+
+    def bound(self, record: int, leaf: Leaf, limits: Limits) -> Fraction:
+        """Return the largest shed of an attack of a leaf, in MW (R2); raises Rejected `leaf-attacked-flow`."""
+        size = self.size[record]
+        if any(size[line] for line in leaf.attacked):
+            raise Rejected("leaf-attacked-flow", f"flow {record} uses a line that is attacked at its leaf", where="evidence array flow")
+        lost = dearest(size[leaf.free], leaf.costs, leaf.budget, limits)
+        return Fraction(int(self.shed[record]) + lost, self.scale[record] * self.quantum)
 
 
 def check_flows(network: Network, flow: Integers, scale: Integers, limits: Limits) -> Witnesses:
@@ -80,46 +88,6 @@ def check_flows(network: Network, flow: Integers, scale: Integers, limits: Limit
     return Witnesses(np.abs(moved), shed, [int(value) for value in scale], quantum)
 
 
-@dataclass(frozen=True, eq=False)
-class _State:
-    attacked: tuple[int, ...]
-    free: Integers
-    budget: int
-
-
-def worst_leaf(network: Network, game: Game, tree: Integers, witnesses: Witnesses, limits: Limits) -> tuple[Fraction, int]:
-    """Return the largest shed that a leaf of the tree allows (R2), in MW, and the number of leaves.
-
-    Raises Rejected `branch-invalid`, `leaf-attacked-flow`, `tree-malformed`, `evidence-range`, `unused-evidence`.
-    """
-    limits.within(len(tree), "tree_nodes", "nodes of the tree")
-    limits.spend(len(tree) * (20_000 + 20 * len(network.lines)), "walking the tree")
-    costs = np.array(game.costs, np.int64)
-    used = np.zeros(len(witnesses.scale), bool)
-    worst, leaves = Fraction(0), 0
-
-    def children(state: _State, item: int) -> tuple[_State, _State]:
-        if item >= len(network.lines) or not state.free[item] or costs[item] > state.budget:
-            raise Rejected("branch-invalid", f"this node can't branch on line {item}: it is not free, or costs too much", where="evidence array tree")
-        free = state.free.copy()
-        free[item] = False
-        return _State((*state.attacked, item), free, state.budget - game.costs[item]), _State(state.attacked, free, state.budget)
-
-    def leaf(state: _State, record: int) -> None:
-        nonlocal worst, leaves
-        if record >= len(used):
-            raise Rejected("evidence-range", f"leaf {leaves} names the flow {record} of {len(used)}", where="evidence array tree")
-        used[record] = True
-        size = witnesses.size[record]
-        if any(size[line] for line in state.attacked):
-            raise Rejected("leaf-attacked-flow", f"flow {record} uses a line that is attacked at leaf {leaves}", where="evidence array flow")
-        lost = dearest(size[state.free], costs[state.free], state.budget, limits)
-        worst = max(worst, Fraction(int(witnesses.shed[record]) + lost, witnesses.scale[record] * witnesses.quantum))
-        leaves += 1
-
-    end = walk(tree, 0, _State((), np.array(game.free, bool), game.budget), children, leaf, limits)
-    if end != len(tree):
-        raise Rejected("tree-malformed", f"{len(tree) - end} entries are left over", where="evidence array tree")
-    if not bool(used.all()):
-        raise Rejected("unused-evidence", f"flow {int(np.flatnonzero(~used)[0])} belongs to no leaf", where="evidence array flow")
-    return worst, leaves
+def tree_of_flows(network: Network, game: Game, tree: Integers, witnesses: Witnesses, limits: Limits) -> tuple[Fraction, int]:
+    """Return the largest shed that a leaf of the tree allows (R2), in MW, and the number of leaves; raises Rejected `leaf-attacked-flow` too."""
+    return worst_leaf(network, game, tree, len(witnesses.scale), lambda record, leaf: witnesses.bound(record, leaf, limits), limits)

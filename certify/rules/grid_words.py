@@ -23,21 +23,27 @@ def mw(value: Fraction) -> str:
 def attacker(given: Mapping[str, Any]) -> str:
     """Return whom the claim defends against: the budget, what may be attacked, and costs other than 1."""
     costs = given["attack_costs"]
-    budget = f"of cost at most {given['attacks']}" if costs else f"on at most {given['attacks']} lines"
+    budget = f"of cost at most {given['attacks']}" if costs else f"on at most {given['attacks']} line{'' if given['attacks'] == 1 else 's'}"
     where = "" if given["attackable"] is None else f", all among {listed_rows(given['attackable'])},"
     return f"{budget}{where}{_costs(costs)}"
 
 
 def defender(given: Mapping[str, Any]) -> str:
     """Return which lines are hardened, and the budget of the defence where there is one."""
-    budget = "" if given["budget"] is None else f", within a defence budget of {given['budget']}{_costs(given['defence_costs'])}"
-    return f" with {listed_rows(given['defended'])} defended{budget}," if given["defended"] else f" with nothing defended{budget},"
+    within = "" if given["budget"] is None else budget(given)
+    return f" with {listed_rows(given['defended'])} defended{within}," if given["defended"] else f" with nothing defended{within},"
+
+
+def budget(given: Mapping[str, Any]) -> str:
+    """Return what a defence may cost, and costs other than 1; which lines can be defended, where not all can."""
+    among = "" if given.get("defendable") is None else f", all among {listed_rows(given['defendable'])},"
+    return f" within a defence budget of {given['budget']}{_costs(given['defence_costs'])}{among}"
 
 
 def model(given: Mapping[str, Any]) -> str:
     """Return the operator's model, with the conventions that leave something out."""
     chosen = given["model"]
-    left = ["minimum outputs of units are not enforced"]
+    left = ["minimum outputs of units, if any, are not enforced"]
     left += ["angle limits are ignored"] if given["operator"] != "transport" and chosen["angle_limits"] == "ignored" else []
     left += ["dispatchable loads don't count as demand"] if chosen["dispatchable"] == "uncounted" else []
     return f" {_OPERATOR.get(given['operator'], 'with the operator ' + given['operator'])}; {', '.join(left)}"

@@ -43,34 +43,16 @@ class Proposals:
         limits.spend(10 * (buses**3 + lines * buses * (lines + buses)), "inverting the network")
         self.start, self.end = (np.array(ends, np.int64) for ends in ([line.start for line in network.lines], [line.end for line in network.lines]))
         self.susceptance = np.array([float(line.susceptance) for line in network.lines])
-        self.islands = self._components(frozenset())
+        self.islands = components(network, frozenset())
         incidence = np.zeros((lines, buses))
         incidence[np.arange(lines), self.start] = 1.0
         incidence[np.arange(lines), self.end] = -1.0
-        laplacian = incidence.T @ (self.susceptance[:, None] * incidence)
-        ground = [int(np.flatnonzero(self.islands == island)[0]) for island in range(int(self.islands.max()) + 1)]
-        laplacian[ground, ground] += max(1.0, float(self.susceptance.max(initial=1.0)))
-        self.inverse = np.linalg.inv(laplacian)
+        self.inverse = np.linalg.inv(laplacian(network, np.ones(lines, bool), self.islands))
         self.columns = incidence @ self.inverse.T  # Z', one row a line
         self.transfer = self.susceptance[:, None] * (incidence @ self.columns.T)
         self.labels = self._labels()
         self.keys = np.random.default_rng(1).integers(1, 1 << 62, lines)
         self.known: dict[int, tuple[Integers, Integers]] = {}
-
-    def _components(self, without: frozenset[int]) -> Integers:
-        """Return the island of each bus when some lines are out."""
-        parent = list(range(len(self.network.numbers)))
-
-        def root(bus: int) -> int:
-            while parent[bus] != bus:
-                parent[bus] = parent[parent[bus]]
-                bus = parent[bus]
-            return bus
-
-        for k, line in enumerate(self.network.lines):
-            if k not in without:
-                parent[root(line.start)] = root(line.end)
-        return np.unique([root(bus) for bus in range(len(parent))], return_inverse=True)[1]
 
     def _labels(self) -> Integers:
         """Return a random label a line whose XOR over a set is 0 where removing the set splits an island, and else almost surely not."""
@@ -133,7 +115,7 @@ class Proposals:
 
     def _split(self, core: list[int]) -> tuple[Integers, Integers]:
         """Return the islands without the core lines, and which lines are a forest of core lines between them."""
-        islands = self._components(frozenset(core))
+        islands = components(self.network, frozenset(core))
         joined = list(range(int(islands.max()) + 1))
         links = np.zeros(len(self.network.lines), bool)
         for k in core:
@@ -146,7 +128,7 @@ class Proposals:
     def angles(self, shape: Shape, supply: Array, demand: Array) -> tuple[Array, Array, Array]:
         """Return angles [buses, attacks], and supply and demand [buses, attacks or 1] balanced in every island, which lead to them."""
         count, size = shape.attacks.shape
-        given, taken = self._balanced(shape.islands, supply[:, None], demand[:, None])
+        given, taken = balanced(shape.islands, supply[:, None], demand[:, None])
         theta = self.inverse @ (given - taken)
         if not size:
             return np.broadcast_to(theta, (len(theta), count)), given, taken
@@ -164,13 +146,52 @@ class Proposals:
             change += psi[:, k, None] * self.columns[shape.attacks[:, k]]
         return theta + np.ascontiguousarray(change.T), given, taken
 
-    def _balanced(self, islands: Integers, supply: Array, demand: Array) -> tuple[Array, Array]:
-        """Return supply and demand scaled down so that each island is in balance."""
-        up, down = np.zeros(islands.shape), np.zeros(islands.shape)
-        for island in range(int(islands.max()) + 1):
-            mine = islands == island
-            given, taken = (mine * supply).sum(axis=0), (mine * demand).sum(axis=0)
-            least = np.minimum(given, taken)
-            up += mine * np.divide(least, given, out=np.zeros_like(given), where=given > 0)
-            down += mine * np.divide(least, taken, out=np.zeros_like(taken), where=taken > 0)
-        return supply * up, demand * down
+
+def angles_on(network: Network, closed: Integers, supply: Array, demand: Array) -> tuple[Array, Array, Array]:
+    """Return angles, supply and demand [buses, 1] on the closed lines alone, balanced in each of their islands."""
+    islands = components(network, frozenset(np.flatnonzero(~closed).tolist()))
+    given, taken = balanced(islands[:, None], supply[:, None], demand[:, None])
+    theta: Array = np.linalg.solve(laplacian(network, closed, islands), given - taken).astype(np.float64)
+    return theta, given, taken
+
+
+def laplacian(network: Network, closed: Integers, islands: Integers) -> Array:
+    """Return A' diag(b) A of the closed lines, grounded at one bus of every island."""
+    found = np.zeros((len(islands), len(islands)))
+    ends = [(line.start, line.end, float(line.susceptance)) for line, shut in zip(network.lines, closed.tolist(), strict=True) if shut]
+    for start, end, susceptance in ends:
+        found[start, start] += susceptance
+        found[end, end] += susceptance
+        found[start, end] -= susceptance
+        found[end, start] -= susceptance
+    ground = np.unique(islands, return_index=True)[1]
+    found[ground, ground] += max([1.0, *(susceptance for _, _, susceptance in ends)])
+    return found
+
+
+def components(network: Network, without: frozenset[int]) -> Integers:
+    """Return the island of each bus when some lines are out."""
+    parent = list(range(len(network.numbers)))
+
+    def root(bus: int) -> int:
+        while parent[bus] != bus:
+            parent[bus] = parent[parent[bus]]
+            bus = parent[bus]
+        return bus
+
+    for k, line in enumerate(network.lines):
+        if k not in without:
+            parent[root(line.start)] = root(line.end)
+    return np.unique([root(bus) for bus in range(len(parent))], return_inverse=True)[1]
+
+
+def balanced(islands: Integers, supply: Array, demand: Array) -> tuple[Array, Array]:
+    """Return supply and demand [buses, attacks or 1] scaled down so that each island [buses, attacks or 1] is in balance."""
+    up, down = np.zeros(islands.shape), np.zeros(islands.shape)
+    for island in range(int(islands.max()) + 1):
+        mine = islands == island
+        given, taken = (mine * supply).sum(axis=0), (mine * demand).sum(axis=0)
+        least = np.minimum(given, taken)
+        up += mine * np.divide(least, given, out=np.zeros_like(given), where=given > 0)
+        down += mine * np.divide(least, taken, out=np.zeros_like(taken), where=taken > 0)
+    return supply * up, demand * down

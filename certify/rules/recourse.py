@@ -29,8 +29,9 @@ import numpy as np
 from certify.errors import Rejected
 from certify.limits import Limits
 from certify.readers.power import Network
-from certify.rules.attacks import Game, attacks_within
+from certify.rules.attacks import Game
 from certify.rules.balls import Array, U, above
+from certify.rules.enumeration import attacks_within
 from certify.rules.island_angles import Proposals
 
 Integers = np.ndarray[Any, Any]
@@ -113,7 +114,7 @@ class Coverage:
 
     def left(self, attacks: Integers, supply: Array, demand: Array, wanted: float) -> Integers:
         """Return which attacks are not served `wanted` MW by one dispatch (a mask)."""
-        self.limits.spend(self.cost * len(attacks), "serving demand after attacks")
+        self.limits.spend((self.cost + (20 << attacks.shape[1])) * len(attacks), "serving demand after attacks")
         found = np.zeros(len(attacks))
         for which, shape in self.proposals.shapes(attacks):
             theta, given, taken = self.proposals.angles(shape, supply, demand)

@@ -13,43 +13,69 @@ The bound holds for `transport` with y = 0, and so for `dc-switch` and `dc`, who
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
-from certify.certificate import ArraySpec, Evidence, EvidenceSpec
-from certify.errors import Rejected
+from certify.certificate import ArraySpec, EvidenceSpec
+from certify.errors import Rejected, malformed
 from certify.fields import Integer, ListOf, Record
 from certify.limits import Limits
 from certify.readers.power import Network
+from certify.rules.attacks import Game
 
+SCALE = ListOf(Integer(1), 2, 2)  # of prices, and of the circulation
 CUT = EvidenceSpec("cut", 1, Record({}), {"side": ArraySpec("|u1", 1)}, required=frozenset({"side"}))
-DC_DUAL = EvidenceSpec("dc-dual", 1, Record({"scale": ListOf(Integer(1), 2, 2)}), {"pi": ArraySpec("<i8", 1), "circulation": ArraySpec("<i8", 1)},
+DC_DUAL = EvidenceSpec("dc-dual", 1, Record({"scale": SCALE}), {"pi": ArraySpec("<i8", 1), "circulation": ArraySpec("<i8", 1)},
                        required=frozenset({"pi", "circulation"}))
-_EVIDENCE = {"transport": ("cut",), "dc-switch": ("cut",), "dc": ("cut", "dc-dual")}
+_DUAL = ("dc",)  # operators that no line may be opened for: Ohm's law binds every surviving line
 
 
-def shown(network: Network, attacked: frozenset[int], operator: str, evidence: Evidence, limits: Limits) -> Fraction:
-    """Return the shed in MW that the evidence shows for an attack; raises Rejected `evidence-kind`, `array-shape`, `evidence-range`."""
-    if evidence.kind not in _EVIDENCE[operator]:
-        raise Rejected("evidence-kind", f"evidence of kind {evidence.kind!r} says nothing about operator {operator!r}", where="evidence.kind")
-    wanted = {"side": len(network.numbers), "pi": len(network.numbers), "circulation": len(network.lines)}
-    for name, array in evidence.arrays.items():
-        if array.shape != (wanted[name],):
-            raise Rejected("array-shape", f"{array.size} entries, not {wanted[name]}", where=f"evidence array {name}")
-    if evidence.kind == "cut":
-        side = evidence.arrays["side"]
-        if bool((side > 1).any()):
+def require_kind(kind: str, operator: str) -> None:
+    """Raise Rejected `evidence-kind` unless this kind of bound holds for the operator."""
+    if kind != CUT.kind and operator not in _DUAL:
+        raise Rejected("evidence-kind", f"evidence of kind {kind!r} says nothing about operator {operator!r}", where="evidence.kind")
+
+
+def require_attack(network: Network, played: Game, rows: Sequence[int], defended: Sequence[int], where: str = "claim.given.attack") -> frozenset[int]:
+    """Return the lines of an attack; raises Rejected `attack-row`, `attack-defended` or `attack-over-budget`, `malformed` for rows twice."""
+    if any(a >= b for a, b in pairwise(rows)):
+        raise malformed("rows are not in ascending order, each once", where)
+    index = {line.row: k for k, line in enumerate(network.lines)}
+    for row in rows:
+        if row in defended:
+            raise Rejected("attack-defended", f"row {row} is defended", where=where)
+        if row not in index or not played.free[index[row]]:
+            raise Rejected("attack-row", f"row {row} of mpc.branch is no line in service that can be attacked", where=where)
+    lines = frozenset(index[row] for row in rows)
+    if (cost := sum(played.costs[k] for k in lines)) > played.budget:
+        raise Rejected("attack-over-budget", f"the attack costs {cost}, the budget is {played.budget}", where=where)
+    return lines
+
+
+def bounds(network: Network, attacks: Sequence[frozenset[int]], arrays: Mapping[str, Any], scale: Sequence[int], limits: Limits) -> list[Fraction]:
+    """Return the shed in MW that is shown for each attack: by `side` [attacks, buses], or by `pi` and `circulation` over their scales.
+
+    Raises Rejected `array-shape`, `evidence-range`, `dual-infeasible`.
+    """
+    widths = {"side": len(network.numbers), "pi": len(network.numbers), "circulation": len(network.lines)}
+    for name in widths.keys() & arrays.keys():
+        if arrays[name].shape != (len(attacks), widths[name]):
+            raise Rejected("array-shape", f"{list(arrays[name].shape)}, not {[len(attacks), widths[name]]}", where=f"evidence array {name}")
+    limits.spend(10_000 * len(attacks) * (len(network.numbers) + len(network.lines)), "bounds on the shed of attacks")
+    if "side" in arrays:
+        if bool((arrays["side"] > 1).any()):
             raise Rejected("evidence-range", "a side is not 0 or 1", where="evidence array side")
-        return dual_bound(network, attacked, [Fraction(int(bus)) for bus in side], None, limits)
-    scales = dict(zip(("pi", "circulation"), evidence.items["scale"], strict=True))
-    prices, around = ([Fraction(value, scale) for value in evidence.arrays[name].tolist()] for name, scale in scales.items())
-    return dual_bound(network, attacked, prices, around, limits)
+        return [dual_bound(network, attack, [Fraction(bus) for bus in side], None)
+                for attack, side in zip(attacks, arrays["side"].tolist(), strict=True)]
+    prices, circulation = ([[Fraction(value, one) for value in row] for row in arrays[name].tolist()]
+                           for name, one in zip(("pi", "circulation"), scale, strict=True))
+    return [dual_bound(network, attack, mine, around) for attack, mine, around in zip(attacks, prices, circulation, strict=True)]
 
 
-def dual_bound(network: Network, attacked: frozenset[int], prices: Sequence[Fraction], circulation: Sequence[Fraction] | None,
-               limits: Limits) -> Fraction:
+def dual_bound(network: Network, attacked: frozenset[int], prices: Sequence[Fraction], circulation: Sequence[Fraction] | None) -> Fraction:
     """Return the bound in MW for prices [buses] and a circulation [lines] or None; raises Rejected `dual-infeasible`."""
-    limits.spend(10_000 * (len(network.numbers) + len(network.lines)), "a dual bound on the shed")
     bound = sum((demand * min(price, Fraction(1)) - max(supply * price, -consumption * price) for price, demand, supply, consumption
                  in zip(prices, network.demand, network.supply, network.consumption, strict=True)), Fraction(0))
     outflow = [Fraction(0)] * len(network.numbers)

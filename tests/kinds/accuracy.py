@@ -120,6 +120,14 @@ def nearest(polygon: oracle.Polygon, norm: str) -> Fraction:
     return min(best)
 
 
+SIDES = ("proved", "refuted")
+
+
+def side(valid: Specimen) -> str:
+    """Return which side of the question a specimen shows."""
+    return "proved" if valid.says["robust_at_least"] else "refuted"
+
+
 def specimen(rng: np.random.Generator) -> tuple[DataSet, Specimen] | None:
     """Return a random data set and a certificate that the checker verifies, or None where none was found."""
     layers = common.tiny_layers(rng, int(rng.integers(2, 4)))

@@ -14,7 +14,7 @@ import power_networks as power
 from kinds import grid
 from toolkit import Specimen
 
-PROVED = "cut"  # the other originals have duals
+SIDES = ("proved", "other")
 
 
 @dataclass
@@ -22,6 +22,11 @@ class Instance:
     """A grid with a question about one attack."""
 
     grid: power.Grid
+
+
+def side(valid: Specimen) -> str:
+    """Return whether a specimen shows its claim by a cut or a dual."""
+    return "proved" if valid.evidence == "cut" else "other"
 
 
 def truth(made: power.Grid, specimen: Specimen) -> bool:

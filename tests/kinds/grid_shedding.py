@@ -14,7 +14,7 @@ import power_networks as power
 from kinds import grid
 from toolkit import Specimen
 
-PROVED = "penalty-tree"  # the other originals have pools
+SIDES = ("proved", "other")
 
 
 @dataclass
@@ -22,6 +22,11 @@ class Instance:
     """A grid with a question about its worst case."""
 
     grid: power.Grid
+
+
+def side(valid: Specimen) -> str:
+    """Return whether a specimen shows its claim by a tree or a pool."""
+    return "proved" if valid.evidence == "penalty-tree" else "other"
 
 
 def truth(made: power.Grid, specimen: Specimen) -> bool:

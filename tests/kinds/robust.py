@@ -65,6 +65,14 @@ def truth(layers: Layers, points: np.ndarray, given: dict[str, object], holds: b
     return not any(y[g["label"]] <= max(v for k, v in enumerate(y) if k != g["label"]) for _, y in common.shaken(layers, rng, tried))
 
 
+SIDES = ("proved", "refuted")
+
+
+def side(valid: Specimen) -> str:
+    """Return which side of the question a specimen shows."""
+    return "proved" if valid.says["holds"] else "refuted"
+
+
 def specimen(rng: np.random.Generator) -> tuple[tuple[Layers, np.ndarray], Specimen] | None:
     """Return a random classifier, points, and a certificate that the checker verifies, or None where none was found."""
     layers = common.tiny_layers(rng, int(rng.integers(2, 4)))

@@ -14,7 +14,9 @@ import power_networks as power
 from certify.limits import Limits
 from certify.readers.matpower import read_case
 from certify.readers.power import Network, power_network
-from certify.rules.attacks import Game, attacks_within, dearest, defended_network, game, require_attack
+from certify.rules.attacks import Game, dearest, defended_network, game
+from certify.rules.enumeration import attacks_within
+from certify.rules.shedding_dual import require_attack
 from toolkit import refused
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows as witnesses: what `check_flows` accepts is feasible with its shed, and what `worst_leaf` returns bounds every attack."""
+"""Flows as witnesses: what `check_flows` accepts is feasible with its shed, and what `tree_of_flows` returns bounds every attack."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from certify.limits import Limits
 from certify.readers.matpower import read_case
 from certify.readers.power import Network, power_network
 from certify.rules.attacks import Game
-from certify.rules.flows import Witnesses, check_flows, worst_leaf
+from certify.rules.flows import Witnesses, check_flows, tree_of_flows
 from toolkit import refused
 
 LARGEST = (1 << 63) - 1
@@ -153,7 +153,7 @@ def test_shapes(flows: tuple[int, int], scales: int) -> None:
 
 def walked(network: Network, played: Game, nodes: list[int], found: Witnesses) -> tuple[Fraction, int]:
     """Return the worst leaf and the number of leaves."""
-    return worst_leaf(network, played, np.array(nodes, np.int32), found, Limits().fresh())
+    return tree_of_flows(network, played, np.array(nodes, np.int32), found, Limits().fresh())
 
 
 def _game(rng: np.random.Generator, lines: int, most: int = 4) -> Game:
@@ -272,6 +272,6 @@ def test_limits_of_trees() -> None:
     played = Game((1, 1, 1), (True, True, True), 1)
     few = Witnesses(found.size[[2, 1]], found.shed[[2, 1]], [1, 1], found.quantum)
     nodes: Any = np.array([0, -1, -2], np.int32)
-    assert worst_leaf(network, played, nodes, few, Limits(tree_nodes=3, tree_depth=1).fresh())[1] == 2
+    assert tree_of_flows(network, played, nodes, few, Limits(tree_nodes=3, tree_depth=1).fresh())[1] == 2
     for limits in (Limits(tree_nodes=2), Limits(tree_depth=0), Limits(work=1000)):
-        refused("limit-reached", worst_leaf, network, played, nodes, few, limits.fresh())
+        refused("limit-reached", tree_of_flows, network, played, nodes, few, limits.fresh())

@@ -16,7 +16,7 @@ from certify.errors import CertifyError
 from certify.limits import Limits
 from certify.readers.matpower import read_case
 from certify.readers.power import Network, power_network
-from certify.rules.shedding_dual import dual_bound, shown
+from certify.rules.shedding_dual import bounds, dual_bound, require_kind
 from toolkit import refused
 
 TOLERANCE = 1e-6  # MW: by so much the linear program may be off
@@ -37,7 +37,13 @@ def networks(rng: np.random.Generator, operator: str, lines: tuple[int, int] = (
 
 def bound(network: Network, attack: Sequence[int], prices: Sequence[Fraction], around: Sequence[Fraction] | None) -> Fraction:
     """Return the checker's bound."""
-    return dual_bound(network, frozenset(attack), list(prices), None if around is None else list(around), Limits().fresh())
+    return dual_bound(network, frozenset(attack), list(prices), None if around is None else list(around))
+
+
+def shown(network: Network, attacked: frozenset[int], operator: str, told: Evidence, limits: Limits) -> Fraction:
+    """Return what evidence shows for one attack."""
+    require_kind(told.kind, operator)
+    return bounds(network, [attacked], {name: array[None] for name, array in told.arrays.items()}, told.items.get("scale", ()), limits)[0]
 
 
 def cut(network: Network, attack: Sequence[int], side: Sequence[int], operator: str) -> Fraction:
@@ -192,7 +198,8 @@ def test_what_a_dual_must_satisfy() -> None:
         refused("dual-infeasible", bound, network, (), [zero, one], around)
     for around in ([one, zero, -one], [zero, zero, Fraction(1, 10**30)]):
         refused("dual-infeasible", bound, network, (2,), [zero, one], around)
-    refused("limit-reached", dual_bound, network, frozenset(), [zero, one], None, Limits(work=1000).fresh())
+    told = Evidence("cut", 1, {}, {"side": np.array([0, 1], "|u1")})
+    refused("limit-reached", shown, network, frozenset(), "dc", told, Limits(work=1000).fresh())
 
 
 @pytest.mark.parametrize(("operator", "kind", "code"), [

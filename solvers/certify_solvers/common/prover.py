@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from certify.certificate import Files, Roles, Subject
+from certify.certificate import Files, Role, Roles, Subject
+from certify.fields import Record
 from certify.limits import Limits
 
 Progress = Callable[[str, Mapping[str, Any]], None]
@@ -70,11 +71,22 @@ class Draft:
 
 
 @dataclass(frozen=True)
+class Task:
+    """A question that is answered by several certificates: it is asked like a kind of claim, and is none."""
+
+    name: str
+    roles: tuple[Role, ...]
+    given: Record
+    says: Record
+    summary: str
+
+
+@dataclass(frozen=True)
 class Proved:
     """The claim holds, as the draft shows; `remarks` are for the user only.
 
-    `beyond` is a refutation of the same claim with more asked (a larger radius). `left` says what stayed open, `interrupted` whether the
-    user ended the search.
+    `beyond` is a refutation of the same claim with more asked (a larger radius), `further` are certificates of a task beside the first, each with
+    a name. `left` says what stayed open, `interrupted` whether the user ended the search.
     """
 
     draft: Draft
@@ -82,6 +94,7 @@ class Proved:
     beyond: Draft | None = None
     left: str = ""
     interrupted: bool = False
+    further: tuple[tuple[str, Draft], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,12 @@ import highspy
 import numpy as np
 
 from certify.errors import Rejected
-from certify.limits import Limits
 from certify.readers.power import Network
 from certify.rules.shedding_dual import dual_bound
 from certify_solvers.grid.nodelp import Array, SolverFailed, quiet
 
 _OHM = 1000.0
-_SCALE = 10**9
+_SCALE, _FINE = 10**9, 10**6
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +124,8 @@ def exact_dual(network: Network, attacked: Sequence[int], found: Dispatch) -> Du
     best = None
     for around in (circulation, [0] * len(circulation)):
         try:
-            bound = dual_bound(network, frozenset(out), [Fraction(p, _SCALE) for p in prices], [Fraction(y, scale) for y in around], Limits())
+            bound = dual_bound(network, frozenset(out), [Fraction(p, _SCALE) for p in prices], [Fraction(y, scale) for y in around])
+            bound = Fraction(bound * _FINE // 1, _FINE)  # a number that people can read
         except Rejected:
             continue
         if best is None or bound > best.bound:

@@ -94,9 +94,16 @@ class NodeLP:
         raise SolverFailed(f"HiGHS ended with {self.highs.modelStatusToString(self.highs.getModelStatus())}")
 
 
+class _Highs(highspy.Highs):
+    """HiGHS without callbacks: its constructor prints a banner when it enables them, before any option can silence it."""
+
+    def __init__(self) -> None:
+        super(highspy.Highs, self).__init__()
+
+
 def quiet() -> Any:
     """Return a HiGHS object that prints nothing and runs in this thread alone."""
-    highs = highspy.Highs()
+    highs = _Highs()
     for name, value in (("output_flag", False), ("threads", 1), ("simplex_strategy", 1), ("presolve", "off"), ("random_seed", 0)):
         if highs.setOptionValue(name, value) == highspy.HighsStatus.kError:
             raise SolverFailed(f"HiGHS has no option {name}")

@@ -13,8 +13,9 @@ import numpy as np
 
 from certify.limits import Limits
 from certify.readers.power import Network
-from certify.rules.attacks import Game, attacks_within
+from certify.rules.attacks import Game
 from certify.rules.balls import above
+from certify.rules.enumeration import attacks_within
 from certify.rules.recourse import Coverage
 from certify_solvers.common.prover import Progress
 from certify_solvers.grid.dispatch import Dispatch, DispatchLP
@@ -24,6 +25,10 @@ Integers = np.ndarray[Any, Any]
 QUANTUM = Fraction(1, 10**9)
 _BLOCK, _FIRST, _HEAD, _MOST_PAIRS = 1024, 6, 6, 3_000_000
 _MARGIN, _MOST_MARGIN = Fraction(2, 10**6), Fraction(1, 10**3)  # MW above the worst optimum: outward rounding and the quantum cost that much
+
+
+class TooTight(Exception):
+    """What was demanded is so near to the worst case that outward rounding can't show it."""
 
 
 @dataclass(eq=False)
@@ -109,6 +114,8 @@ class PoolSearch:
                 left = self._serve(left, order[0])
                 if not len(left) or tuple(left[0].tolist()) != attack or self._refuted():
                     break
+                if self.demanded is not None:
+                    raise TooTight(f"the attack found sheds {self.sweep.worst:.9g} MW, and rounding outward needs a bound a little above that")
                 self.margin *= 2  # outward rounding costs more on this network
                 if self.margin > _MOST_MARGIN:
                     raise SolverFailed(f"the dispatch found for one attack does not serve what it should within {float(_MOST_MARGIN)} MW")

@@ -94,6 +94,14 @@ class Search:
         for lines in promising(self.network, self.played, _PROMISING):
             self.try_attack(lines)
 
+    def one_leaf(self) -> Tree:
+        """Return the tree of one leaf: what the linear program bounds without branching."""
+        tree, free = Tree(), np.array(self.played.free)
+        node = _Node((), free, self.played.budget, None)
+        found = self.program.solve((), free, self.played.budget)
+        self._leaf(tree, node, self._witness(node, found, Fraction(found.value).limit_denominator(10**6)))
+        return tree
+
     def run(self, demanded: Fraction | None = None) -> Tree | Attack:
         """Return a tree, or an attack that sheds more than what is demanded; raises SolverFailed."""
         before = self.known

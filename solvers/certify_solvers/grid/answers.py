@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers of the grid prover: worst cases by trees and pools, single attacks, refutations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from certify.claims.grid_shedding import FOREST_TREE, PENALTY_TREE, POLICY_POOL
+from certify.errors import Declined
+from certify.readers.power import Network
+from certify.rules.attacks import Game, defended_network, network_of
+from certify.rules.grid_words import listed_rows, mw
+from certify.rules.shedding_dual import CUT, DC_DUAL, require_attack
+from certify_solvers.common.interrupts import Interrupt, flagged
+from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
+from certify_solvers.grid.dispatch import DispatchLP, exact_dual
+from certify_solvers.grid.emission import forest_arrays, pool_arrays, tree_arrays
+from certify_solvers.grid.nodelp import SolverFailed
+from certify_solvers.grid.plan import plan
+from certify_solvers.grid.pool import QUANTUM, PoolSearch, TooTight
+from certify_solvers.grid.switching import SwitchSearch
+from certify_solvers.grid.tree import Attack, Search, Tree
+
+_SWITCH_ROOM = Fraction(2, 10**5)  # MW by which bounds on forests may exceed what the programs say
+
+
+def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
+    """Return the outcome of one problem."""
+    progress("reading", {})
+    if problem.kind in ("grid-defence", "grid-defence-limit"):
+        return _planned(problem, effort, progress)
+    network, played = defended_network(problem.given, problem.files, problem.limits.fresh(), attack=problem.kind == "grid-attack")
+    operator = problem.given["operator"]
+    try:
+        with flagged() as interrupt:
+            def stop() -> bool:
+                return interrupt.set or effort.left() <= 0
+
+            if problem.kind == "grid-attack":
+                return _attack(problem, network, played, stop, progress)
+            if operator == "dc":
+                return _pool(problem, network, PoolSearch(network, played, problem.limits, stop, progress), interrupt)
+            if operator == "dc-switch":
+                return _switching(problem, network, played, stop, interrupt, progress, effort.seed)
+            search = Search(network, played, stop, progress)
+            if problem.options["method"] == "sl-milp":  # without a defence to choose, its solutions are trees of one leaf
+                return _shedding(problem, network, search, search.one_leaf(), interrupt)
+            search.warm()
+            return _shedding(problem, network, search, search.run(problem.wanted.get("shed_mw_at_most")), interrupt)
+    except TooTight as trouble:
+        return Unknown(f"{trouble}: ask for a few millionths of a MW more, or leave shed_mw_at_most out")
+    except SolverFailed as trouble:
+        return Unknown(f"the linear programming solver failed: {trouble}")
+
+
+def _planned(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
+    if problem.given["operator"] == "dc-switch":
+        raise Declined("feature-unsupported", "there is no prover of worst cases with switching yet", fix="use operator=transport or operator=dc")
+    try:
+        with flagged() as interrupt:
+            return plan(problem, lambda: interrupt.set or effort.left() <= 0, interrupt, progress, effort.left())
+    except SolverFailed as trouble:
+        return Unknown(f"the linear programming solver failed: {trouble}")
+
+
+def _shedding(problem: Problem, network: Network, search: Search, found: Tree | Attack, interrupt: Interrupt) -> Outcome:
+    """Return the outcome of a worst case: a tree, or an attack that sheds more than was wanted."""
+    wanted = problem.wanted.get("shed_mw_at_most")
+    if isinstance(found, Attack):
+        return Refuted(_attack_draft(problem, network, found), (_told(network, found.lines, found.shed, "bus cut"),))
+    if wanted is not None and found.worst > wanted:
+        if interrupt.set:
+            raise KeyboardInterrupt
+        return Unknown(f"only {_about(found.worst)} MW could be shown: try more time, or leave shed_mw_at_most out")
+    says = {"shed_mw_at_most": found.worst if wanted is None else wanted}
+    arrays = tree_arrays(network, found)
+    given = {name: value for name, value in problem.given.items() if name != "attack"}
+    draft = Draft("grid-shedding", 1, given, says, tuple(sorted(network.premises)), PENALTY_TREE.kind, PENALTY_TREE.version, {}, arrays)
+    remarks = [f"tree, {found.leaves} leaves"] + ([_told(network, search.best.lines, search.best.shed, "bus cut")] if search.best is not None else [])
+    gap = "" if found.complete else f"the search was stopped: the worst case lies between {_about(search.known)} and {_about(found.worst)} MW"
+    return Proved(draft, (*remarks, *((gap,) if gap else ())), left=gap, interrupted=interrupt.set)
+
+
+def _pool(problem: Problem, network: Network, search: PoolSearch, interrupt: Interrupt) -> Outcome:
+    """Return the outcome of a worst case in the DC model: a pool of dispatches, or an attack that sheds more than was wanted."""
+    wanted = problem.wanted.get("shed_mw_at_most")
+    sweep = search.run(wanted)
+    if not sweep.done:
+        refuted = _dual_attack(problem, sweep.attack)
+        if wanted is not None and refuted is not None and refuted.says["shed_mw_at_least"] > wanted:
+            return Refuted(refuted, (_told(network, sweep.attack, refuted.says["shed_mw_at_least"], "dual"),))
+        if interrupt.set:
+            raise KeyboardInterrupt
+        return Unknown(f"the sweep over all attacks was stopped, or no bound could be rounded; the worst attack so far sheds {sweep.worst:.6g} MW")
+    chosen = search.chosen()
+    arrays = pool_arrays(search, chosen)
+    draft = Draft("grid-shedding", 1, problem.given, {"shed_mw_at_most": search.bound()}, tuple(sorted(network.premises)), POLICY_POOL.kind,
+                  POLICY_POOL.version, {"quantum_mw": QUANTUM}, arrays)
+    worst = _dual_attack(problem, sweep.attack) if wanted is None else None
+    remarks = [f"pool, {len(chosen)} dispatches"]
+    remarks += [_told(network, sweep.attack, worst.says["shed_mw_at_least"], "dual")] if worst is not None else []
+    return Proved(draft, tuple(remarks))
+
+
+def _switching(problem: Problem, network: Network, played: Game, stop: Callable[[], bool], interrupt: Interrupt, progress: Progress,
+               seed: int) -> Outcome:
+    """Return the outcome of a worst case with switching: a tree of forests, or an attack whose cut shows more than was wanted."""
+    wanted = problem.wanted.get("shed_mw_at_most")
+    plain = Search(network, played, stop, progress)  # without Ohm's law the operator can do more: its worst attack refutes
+    plain.warm()
+    plain.run()
+    if wanted is not None and plain.best is not None and plain.best.shed > wanted:
+        return Refuted(_attack_draft(problem, network, plain.best), (_told(network, plain.best.lines, plain.best.shed, "bus cut"),))
+    search = SwitchSearch(network, played, stop, progress, seed)
+    tree = search.run(float(plain.known if wanted is None else wanted - _SWITCH_ROOM), wanted is not None)
+    if tree is None:
+        if interrupt.set:
+            raise KeyboardInterrupt
+        about = "" if search.refuting is None else f", at the attack on {listed_rows(sorted(network.lines[k].row for k in search.refuting))}"
+        return Unknown(f"no tree was found{about}; without Ohm's law the worst attack sheds {_about(plain.known)} MW: try a larger shed_mw_at_most")
+    shed = Fraction(round(tree.worst * 10**6), 10**6) + _SWITCH_ROOM if wanted is None else wanted
+    draft = Draft("grid-shedding", 1, problem.given, {"shed_mw_at_most": shed}, tuple(sorted(network.premises)), FOREST_TREE.kind,
+                  FOREST_TREE.version, {"quantum_mw": QUANTUM}, forest_arrays(network, tree))
+    remarks = [f"tree, {len(tree.witnesses)} leaves"]
+    remarks += [_told(network, plain.best.lines, plain.best.shed, "bus cut")] if plain.best is not None else []
+    return Proved(draft, tuple(remarks))
+
+
+def _attack(problem: Problem, network: Network, played: Game, stop: Callable[[], bool], progress: Progress) -> Outcome:
+    """Return the outcome of one attack: the given one, or the worst that is found."""
+    rows, dc = problem.given["attack"], problem.given["operator"] == "dc"
+    lines = None if rows is None else tuple(sorted(require_attack(network, played, rows, problem.given["defended"])))
+    if dc:
+        if lines is None:
+            search = PoolSearch(network, played, problem.limits, stop, progress)
+            lines = search.run().attack
+        draft = _dual_attack(problem, lines)
+    else:
+        tree = Search(network, played, stop, progress)
+        if lines is None:
+            tree.warm()
+            tree.run()
+        else:
+            tree.try_attack(lines)
+        found = tree.best if tree.best is not None else tree.none(lines or ())
+        draft = _attack_draft(problem, network, found)
+    wanted = problem.wanted.get("shed_mw_at_least")
+    if draft is None or (wanted is not None and draft.says["shed_mw_at_least"] < wanted):
+        return Unknown(f"the attack was shown to shed {'nothing' if draft is None else _about(draft.says['shed_mw_at_least'])} MW")
+    told = _told(network, tuple(k for k, line in enumerate(network.lines) if line.row in draft.given["attack"]), draft.says["shed_mw_at_least"],
+                 "dual" if draft.evidence == DC_DUAL.kind else "bus cut")
+    return Proved(draft if wanted is None else replace(draft, says={"shed_mw_at_least": wanted}), (told,))
+
+
+def _dual_attack(problem: Problem, lines: tuple[int, ...]) -> Draft | None:
+    """Return an attack with its dual bound in the DC model, in the network of attack claims; None where no dual can be rounded."""
+    network = network_of(problem.given, problem.files, problem.limits.fresh(), attack=True)
+    dual = exact_dual(network, lines, DispatchLP(network, attack=True).solve(lines))
+    if dual is None:
+        return None
+    given = {**problem.given, "attack": tuple(sorted(network.lines[k].row for k in lines))}
+    return Draft("grid-attack", 1, given, {"shed_mw_at_least": dual.bound}, tuple(sorted(network.premises)), DC_DUAL.kind, DC_DUAL.version,
+                 {"scale": dual.scales}, {"pi": np.array(dual.prices, "<i8"), "circulation": np.array(dual.circulation, "<i8")})
+
+
+def _attack_draft(problem: Problem, network: Network, attack: Attack) -> Draft:
+    given = {**problem.given, "attack": tuple(sorted(network.lines[k].row for k in attack.lines))}
+    return Draft("grid-attack", 1, given, {"shed_mw_at_least": attack.shed}, tuple(sorted(network.premises)), CUT.kind, CUT.version, {},
+                 {"side": attack.side.astype("|u1")})
+
+
+def _told(network: Network, lines: tuple[int, ...], shed: Fraction, how: str) -> str:
+    return f"the attack on {listed_rows(sorted(network.lines[k].row for k in lines))} sheds at least {mw(shed)} MW ({how})"
+
+
+def _about(value: Fraction) -> str:
+    return f"{float(value):.6g}"
