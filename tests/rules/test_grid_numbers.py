@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a case that are no doubles, or long: a verdict or an error of ours, and no warning; and are normal; no live bus."""
+"""Numbers of a case that are huge, tiny or long, and cases without a live bus: a verdict or an error of ours, and no warning.
 
 from __future__ import annotations
 
@@ -141,3 +141,13 @@ def test_a_case_without_a_live_bus(make: Any) -> None:
     for bus in grid.buses:
         bus.type = 4
     decided(make(grid))
+
+
+@pytest.mark.parametrize(("first", "second", "third"),
+                         [("0.1", "0.1", "1e-30"), ("1", "1", "1e-17"), ("1e30", "1e30", "1e-30"), ("1e-30", "1e-30", "1")])
+def test_reactances_of_very_different_sizes(first: str, second: str, third: str) -> None:
+    """The inverse of the network is a proposal: where it is singular in floating point, nothing is covered, or the case is declined."""
+    grid = triangle()
+    for branch, reactance in zip(grid.branches, (first, second, third), strict=False):
+        branch.x = Fraction(reactance)
+    assert decided(pool(grid, "100", ((0, 0, 0),), ((0, 0, 0),))) in ("", "attack-uncovered", "number-too-large", "feature-unsupported")
