@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a case that are huge, tiny or long, and cases without a live bus: a verdict or an error of ours, and no warning.
+"""Numbers of a case that are huge, tiny or long, and cases without a live bus: a verdict or an error of ours, and no warning."""
 
 from __future__ import annotations
 
