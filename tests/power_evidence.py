@@ -142,6 +142,86 @@ def tree(network: Plain, free: Sequence[bool], costs: Sequence[int], budget: int
     return made
 
 
+def pairs(network: Plain) -> list[tuple[int, int]]:
+    """Return the pairs of buses that lines join, in the order and direction in which they are first seen."""
+    found: list[tuple[int, int]] = []
+    for line in network.lines:
+        if (line.a, line.b) not in found and (line.b, line.a) not in found:
+            found.append((line.a, line.b))
+    return found
+
+
+def forest(network: Plain, out: Sequence[int], rng: np.random.Generator) -> list[int]:
+    """Return lines that survive and form a random spanning forest, one circuit a pair."""
+    joined, chosen = list(range(len(network.numbers))), []
+    for k in rng.permutation(len(network.lines)).tolist():
+        first, second = joined[network.lines[k].a], joined[network.lines[k].b]
+        if k not in out and first != second:
+            joined = [second if group == first else group for group in joined]
+            chosen.append(k)
+    return chosen
+
+
+@dataclass
+class Switched:
+    """A tree of attacks with a forest of closed lines, or a dispatch, at each leaf."""
+
+    nodes: list[int] = field(default_factory=list)
+    flows: list[list[int]] = field(default_factory=list)
+    closed: list[list[int]] = field(default_factory=list)
+    kind: list[int] = field(default_factory=list)
+    supply: list[list[int]] = field(default_factory=list)
+    demand: list[list[int]] = field(default_factory=list)
+    worst: Fraction = Fraction(0)
+
+
+def forest_tree(dc: Dc, free: Sequence[bool], costs: Sequence[int], budget: int, bound: float, scale: int, rng: np.random.Generator) -> Switched:
+    """Return a tree whose leaves aim at `bound`: the best of a few forests at each node, or the optimum with all lines closed."""
+    network, made, places = dc.network, Switched(), pairs(dc.network)
+
+    def grow(out: tuple[int, ...], open_: list[bool], left: int) -> None:
+        best: tuple[Fraction, list[int], list[int]] | None = None
+        for _ in range(4):
+            shut = forest(network, out, rng)
+            flows = flow(network, [k for k in range(len(network.lines)) if k not in shut], scale)
+            value = (shed_of(network, flows, scale) or Fraction(0)) + lost(flows, scale, open_, costs, left)
+            if best is None or value < best[0]:
+                best = (value, shut, flows)
+        if best is None:
+            raise AssertionError("no forest")
+        choices = [k for k, may in enumerate(open_) if may and costs[k] <= left]
+        if choices and float(best[0]) > bound and rng.random() < 0.95:
+            line = max(choices, key=lambda k: (abs(best[2][k]), -k))
+            made.nodes.append(line)
+            closed = [may and k != line for k, may in enumerate(open_)]
+            grow((*out, line), closed, left - costs[line])
+            grow(out, closed, left)
+            return
+        made.nodes.append(-1 - len(made.kind))
+        found = dc.solve(out)
+        plain_lines = all(line.susceptance > 0 and not line.shift for line in network.lines)
+        if not choices and plain_lines and found is not None and found.shed + 1e-5 < float(best[0]):
+            supply, demand = dispatch(dc, out)
+            made.supply.append(supply)
+            made.demand.append(demand)
+            made.kind.append(1)
+            made.flows.append([0] * len(places))
+            made.closed.append([1] * len(network.lines))
+            made.worst = max(made.worst, Fraction(round((found.shed + 1e-5) * 10**9), 10**9))
+            return
+        row = [0] * len(places)
+        for k in best[1]:
+            ends = (network.lines[k].a, network.lines[k].b)
+            row[places.index(ends) if ends in places else places.index(ends[::-1])] = best[2][k] if ends in places else -best[2][k]
+        made.kind.append(0)
+        made.flows.append(row)
+        made.closed.append([int(k in best[1]) for k in range(len(network.lines))])
+        made.worst = max(made.worst, best[0] + Fraction(len(network.lines) + 1, 10**6 * scale))
+
+    grow((), list(free), budget)
+    return made
+
+
 QUANTUM = Fraction(1, 10**9)
 
 

@@ -16,7 +16,7 @@ from certify.verification import check, decode
 from vectors.build import KINDS, corpus
 
 ROOT = Path(__file__).parent / "vectors"
-_LARGE = ("accuracy", "container", "region", "robust")  # kinds with evidence of many parts
+_LARGE = ("accuracy", "container", "grid-attack", "grid-shedding", "region", "robust")  # kinds with evidence of many parts
 _PARSED_BY_KIND = ("malformed", "evidence-kind", "version-unknown", "kind-unknown", "feature-unsupported", "array-", "unused-evidence",
                    "digest-mismatch", "limit-reached")
 

@@ -149,6 +149,8 @@ def _statements(data: bytes) -> tuple[dict[str, list[_Row]], Fraction | None, li
             if not re.fullmatch(rb"'2'[ \t]*;?", rest):
                 raise _refusal("case-version", f"the version is {_shown(rest)}, not '2'", number, _SAVE)
         elif name == "baseMVA":
+            if not rest.endswith(b";"):
+                raise _refusal("case-code", "mpc.baseMVA does not end with `;`: the file may be cut off", number, "add the ;")
             base = _finite((number, (rest.removesuffix(b";").rstrip(b" \t"),)), 0)
         else:
             unknown.append((number, name))

@@ -47,7 +47,10 @@ class Proposals:
         incidence = np.zeros((lines, buses))
         incidence[np.arange(lines), self.start] = 1.0
         incidence[np.arange(lines), self.end] = -1.0
-        self.inverse = np.linalg.inv(laplacian(network, np.ones(lines, bool), self.islands))
+        try:
+            self.inverse = np.linalg.inv(laplacian(network, np.ones(lines, bool), self.islands))
+        except np.linalg.LinAlgError:  # susceptances of very different sizes: any angles will do
+            self.inverse = np.zeros((buses, buses))
         self.columns = incidence @ self.inverse.T  # Z', one row a line
         self.transfer = self.susceptance[:, None] * (incidence @ self.columns.T)
         self.labels = self._labels()
@@ -151,7 +154,10 @@ def angles_on(network: Network, closed: Integers, supply: Array, demand: Array) 
     """Return angles, supply and demand [buses, 1] on the closed lines alone, balanced in each of their islands."""
     islands = components(network, frozenset(np.flatnonzero(~closed).tolist()))
     given, taken = balanced(islands[:, None], supply[:, None], demand[:, None])
-    theta: Array = np.linalg.solve(laplacian(network, closed, islands), given - taken).astype(np.float64)
+    try:
+        theta: Array = np.linalg.solve(laplacian(network, closed, islands), given - taken).astype(np.float64)
+    except np.linalg.LinAlgError:
+        theta = np.zeros_like(given)
     return theta, given, taken
 
 

@@ -63,7 +63,8 @@ def bounds(network: Network, attacks: Sequence[frozenset[int]], arrays: Mapping[
     for name in widths.keys() & arrays.keys():
         if arrays[name].shape != (len(attacks), widths[name]):
             raise Rejected("array-shape", f"{list(arrays[name].shape)}, not {[len(attacks), widths[name]]}", where=f"evidence array {name}")
-    limits.spend(10_000 * len(attacks) * (len(network.numbers) + len(network.lines)), "bounds on the shed of attacks")
+    words = sum(line.susceptance.numerator.bit_length() for line in network.lines) // 64  # of the common denominator that a sum of fractions gets
+    limits.spend(len(attacks) * (len(network.numbers) + len(network.lines)) * (10_000 + words * words), "bounds on the shed of attacks")
     if "side" in arrays:
         if bool((arrays["side"] > 1).any()):
             raise Rejected("evidence-range", "a side is not 0 or 1", where="evidence array side")

@@ -49,6 +49,8 @@ def question(grid: power.Grid, given: dict[str, Any], consume: bool) -> Question
     if not all(ascending(part) and set(part) <= set(rows) for part in named) or 1 in {c for _,
                                                                                       c in (*given["attack_costs"], *given["defence_costs"])}:
         return None
+    if given["budget"] is None and given["defence_costs"]:
+        return None
     defence = dict(given["defence_costs"])
     if given["budget"] is not None and sum(defence.get(row, 1) for row in given["defended"]) > given["budget"]:
         return None

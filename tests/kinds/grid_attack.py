@@ -14,8 +14,7 @@ import power_networks as power
 from kinds import grid
 from toolkit import Specimen
 
-PROVED = "cut"  # the other originals have duals
-SIDES = ("proved", "refuted")  # of two forms of evidence: neither kind has refutations of its own
+SIDES = ("proved", "other")
 
 
 @dataclass
@@ -23,6 +22,11 @@ class Instance:
     """A grid with a question about one attack."""
 
     grid: power.Grid
+
+
+def side(valid: Specimen) -> str:
+    """Return whether a specimen shows its claim by a cut or a dual."""
+    return "proved" if valid.evidence == "cut" else "other"
 
 
 def truth(made: power.Grid, specimen: Specimen) -> bool:
@@ -44,11 +48,6 @@ def truth(made: power.Grid, specimen: Specimen) -> bool:
     if asked.dc.shed(lines) < float(wanted) - grid.TOLERANCE:  # who may also open lines sheds no more
         return False
     return specimen.given["operator"] == "dc" or asked.dc.switched(lines) >= float(wanted) - grid.TOLERANCE
-
-
-def side(valid: Specimen) -> str:
-    """Return which of the two forms of evidence an original has."""
-    return SIDES[valid.evidence != PROVED]
 
 
 def specimen(rng: np.random.Generator) -> tuple[Instance, Specimen] | None:

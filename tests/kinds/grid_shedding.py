@@ -14,8 +14,7 @@ import power_networks as power
 from kinds import grid
 from toolkit import Specimen
 
-PROVED = "penalty-tree"  # the other originals have pools
-SIDES = ("proved", "refuted")  # of two forms of evidence: neither kind has refutations of its own
+SIDES = ("proved", "other")
 
 
 @dataclass
@@ -23,6 +22,11 @@ class Instance:
     """A grid with a question about its worst case."""
 
     grid: power.Grid
+
+
+def side(valid: Specimen) -> str:
+    """Return whether a specimen shows its claim by a tree or a pool."""
+    return "proved" if valid.evidence == "penalty-tree" else "other"
 
 
 def truth(made: power.Grid, specimen: Specimen) -> bool:
@@ -40,15 +44,12 @@ def truth(made: power.Grid, specimen: Specimen) -> bool:
     return all(asked.dc.shed(attack) <= float(limit) + grid.TOLERANCE for attack in power.within(asked.free, asked.costs, asked.budget))
 
 
-def side(valid: Specimen) -> str:
-    """Return which of the two forms of evidence an original has."""
-    return SIDES[valid.evidence != PROVED]
-
-
 def specimen(rng: np.random.Generator) -> tuple[Instance, Specimen] | None:
     """Return a random instance with a certificate that the checker verifies, or None where nothing can be attacked."""
-    operator = "transport" if rng.random() < 0.6 else "dc"
-    made = power.random_grid(rng, operator == "dc", (2, 5) if operator == "transport" else (2, 4), (2, 8) if operator == "transport" else (2, 6))
+    operator = str(rng.choice(["transport", "dc", "dc-switch"], p=[0.5, 0.3, 0.2]))
+    small = operator != "transport"
+    made = power.random_grid(rng, operator == "dc" or (small and rng.random() < 0.7), (2, 4) if small else (2, 5),
+                             (3, 6) if small else (2, 8))
     given = grid.asked(rng, made, operator)
     asked = grid.question(made, given, False)
     if asked is None or not asked.plain.lines:
@@ -61,6 +62,8 @@ def specimen(rng: np.random.Generator) -> tuple[Instance, Specimen] | None:
         valid.evidence, valid.says = "penalty-tree", {"shed_mw_at_most": str(grown.worst)}
         valid.arrays = {"tree": np.array(grown.nodes, "<i4"), "flow": np.array(grown.flows, "<i8"),
                         "scale": np.full(len(grown.flows), evidence.unit_of(asked.plain), "<i8")}
+    elif operator == "dc-switch":
+        _switched(asked, valid, rng)
     else:
         bound = Fraction(round((asked.dc.worst(asked.free, asked.costs, asked.budget) + 1e-5) * 10**6), 10**6)
         supply, served = evidence.pool(asked.dc, asked.free, asked.costs, asked.budget)
@@ -69,7 +72,40 @@ def specimen(rng: np.random.Generator) -> tuple[Instance, Specimen] | None:
     return Instance(made), valid
 
 
+def _switched(asked: grid.Question, valid: Specimen, rng: np.random.Generator) -> None:
+    """Give a specimen a tree of forests."""
+    attacks = list(power.within(asked.free, asked.costs, asked.budget))
+    scale = evidence.unit_of(asked.plain)
+    scale = scale if scale < 10**9 else 10**6
+    bound = max(asked.dc.switched(attack) for attack in attacks) + 1e-5
+    grown = evidence.forest_tree(asked.dc, asked.free, asked.costs, asked.budget, bound, scale, rng)
+    buses = len(asked.plain.numbers)
+    valid.evidence, valid.items, valid.says = "forest-tree", {"quantum_mw": "1/1000000000"}, {"shed_mw_at_most": str(grown.worst)}
+    valid.arrays = {"tree": np.array(grown.nodes, "<i4"), "flow": np.array(grown.flows, "<i8"), "scale": np.full(len(grown.kind), scale, "<i8"),
+                    "closed": np.array(grown.closed, "|u1"), "kind": np.array(grown.kind, "|u1"),
+                    "supply": np.array(grown.supply, "<i8").reshape(-1, buses), "demand": np.array(grown.demand, "<i8").reshape(-1, buses)}
+
+
 # Mutators of evidence and claim
+
+def shut(specimen: Specimen, rng: np.random.Generator) -> str:
+    """Close or open lines of a forest, or call a flow a dispatch."""
+    if "closed" in specimen.arrays and specimen.arrays["closed"].size:
+        closed = specimen.arrays["closed"].copy()
+        which = int(rng.integers(4))
+        if which == 0:
+            closed[int(rng.integers(len(closed)))] = 1
+        elif which == 1:
+            closed[int(rng.integers(len(closed)))] = 0
+        else:
+            closed.flat[int(rng.integers(closed.size))] ^= 1
+        specimen.arrays["closed"] = closed
+        if which == 0 and "kind" in specimen.arrays and len(specimen.arrays["kind"]) and rng.random() < 0.5:
+            kind_of = specimen.arrays["kind"].copy()
+            kind_of[int(rng.integers(len(kind_of)))] ^= 1
+            specimen.arrays["kind"] = kind_of
+    return "closed lines changed"
+
 
 def quantum(specimen: Specimen, rng: np.random.Generator) -> str:
     """Move one flow or one dispatch by a quantum, to an end of int64, or change its sign."""
@@ -115,7 +151,9 @@ def lone_leaf(specimen: Specimen, rng: np.random.Generator) -> str:
     used = sorted({-1 - node for node in nodes if node < 0})
     if used and used[-1] < len(specimen.arrays["flow"]) and len(specimen.arrays["flow"]) == len(specimen.arrays.get("scale", [])):
         nodes = [-1 - used.index(-1 - node) if node < 0 else node for node in nodes]
-        specimen.arrays["flow"], specimen.arrays["scale"] = specimen.arrays["flow"][used], specimen.arrays["scale"][used]
+        for key in ("flow", "scale", "closed", "kind"):
+            if len(specimen.arrays.get(key, [])) > used[-1]:
+                specimen.arrays[key] = specimen.arrays[key][used]
     specimen.arrays["tree"] = np.array(nodes, "<i4")
     return "a subtree replaced by a leaf"
 
@@ -163,7 +201,7 @@ def dispatch(specimen: Specimen, rng: np.random.Generator) -> str:
 def kind(specimen: Specimen, rng: np.random.Generator) -> str:
     """Call the evidence something else."""
     specimen.evidence = str(rng.choice(["penalty-tree", "policy-pool", "forest-tree", "cut", "dc-dual"]))
-    if specimen.evidence == "policy-pool" and rng.random() < 0.5:
+    if specimen.evidence in ("policy-pool", "forest-tree") and rng.random() < 0.5:
         specimen.items = {"quantum_mw": "1"}
     return "the kind of evidence changed"
 
@@ -176,7 +214,7 @@ def bound(specimen: Specimen, rng: np.random.Generator) -> str:
     return "the bound changed"
 
 
-SHEDDING = (quantum, quantum, scale, lone_leaf, lone_leaf, leaf_flow, leaf_flow, branch, dispatch, dispatch, kind)
+SHEDDING = (quantum, quantum, scale, shut, shut, lone_leaf, lone_leaf, leaf_flow, leaf_flow, branch, dispatch, dispatch, kind)
 
 
 def mutate(made: Instance, valid: Specimen, rng: np.random.Generator) -> tuple[Specimen, str, bool]:

@@ -506,8 +506,9 @@ def _envelope(first: Specimen, second: Specimen) -> Iterator[Vector]:
         ask(operator="transport"), model(angle_limits="ignored"), say(assumptions=["transport-flow"])))
     yield vector("pool-relabelled-dc-switch", "rejected", "evidence-kind", second, "none: true, but no evidence of this kind", both(
         ask(operator="dc-switch"), say(assumptions=["dc-switching"])))
-    yield vector("forest-tree", "rejected", "array-shape", first, "arrays of another evidence are taken",
-                 say(evidence="forest-tree", items={"quantum_mw": "1"}))
+    yield vector("tree-called-forest-tree", "rejected", "malformed", first, "kinds of evidence are told apart by their arrays",
+                 say(evidence="forest-tree"))
+    yield vector("evidence-unknown", "rejected", "evidence-kind", first, "evidence of an unknown kind", say(evidence="oak-tree"))
     yield vector("cut-for-a-worst-case", "rejected", "evidence-kind", first, "a cut bounds from above", both(
         say(evidence="cut", items={}), put(tree=None, flow=None, scale=None, side=("|u1", [0, 1, 0]))))
     yield vector("pool-called-tree", "rejected", "malformed", second, "kinds of evidence are told apart by their arrays",

@@ -298,8 +298,8 @@ WRONG: dict[str, tuple[str, bytes]] = {
     "an infinite rating": ("case-literal", other("\t100\t0\t0\t0", "\tInf\t0\t0\t0")), "an infinite base": ("case-literal", other("= 100", "= Inf")),
     "two decimal points": ("case-literal", other("60.5", "6.0.5")), "a double sign": ("case-literal", other("\t90\t", "\t+-90\t")),
     "an empty exponent": ("case-literal", other("\t90\t", "\t90e\t")), "a fraction as exponent": ("case-literal", other("\t90\t", "\t9e1.0\t")),
-    "1e999999": ("case-literal", other("\t90\t", "\t1e999999\t")), "1e401": ("case-literal", other("\t90\t", "\t1e401\t")),
-    "1e-401": ("case-literal", other("\t90\t", "\t1e-401\t")), "10^5 digits": ("case-literal", other("\t90\t", "\t" + "9" * 10**5 + "\t")),
+    "1e999999": ("case-literal", other("\t90\t", "\t1e999999\t")), "1e51": ("case-literal", other("\t90\t", "\t1e51\t")),
+    "1e-51": ("case-literal", other("\t90\t", "\t1e-51\t")), "10^5 digits": ("case-literal", other("\t90\t", "\t" + "9" * 10**5 + "\t")),
     "10^5 decimals": ("case-literal", other("\t90\t", "\t0." + "9" * 10**5 + "\t")), "two commas": ("case-literal", other("\t90\t", "\t90,,")),
     "a comma at the end": ("case-literal", other("\t-30\t30;", "\t-30\t30,;")),
     "a comma at the start": ("case-literal", other("\t1\t3\t0\t0", ",1\t3\t0\t0")),
@@ -373,8 +373,8 @@ def test_what_is_refused(name: str) -> None:
 
 
 def test_numbers_are_exact() -> None:
-    case = read(other("\t90\t30", "\t0.1\t-" + "3" * 50 + "." + "7" * 300))
-    assert case.buses[1].pd == Fraction(1, 10) and case.buses[1].qd == -Fraction("3" * 50 + "." + "7" * 300)
+    case = read(other("\t90\t30", "\t0.1\t-" + "3" * 49 + "." + "7" * 340))
+    assert case.buses[1].pd == Fraction(1, 10) and case.buses[1].qd == -Fraction("3" * 49 + "." + "7" * 340)
     assert read(other("\t90\t", "\t1e50\t")).buses[1].pd == 10**50 and read(other("\t90\t", "\t1e-50\t")).buses[1].pd == Fraction(1, 10**50)
     unit = read(other("\t60\t-60\t1\t100\t1\t160\t0;", "\tInf\t-Inf\t1\t100\t1\tinf\t0;")).units[0]
     assert (unit.qmax, unit.qmin, unit.pmax) == (inf, -inf, inf)

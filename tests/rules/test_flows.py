@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows as witnesses: what `check_flows` accepts is feasible with its shed, and what `worst_leaf` returns bounds every attack."""
+"""Flows as witnesses: what `check_flows` accepts is feasible with its shed, and what `tree_of_flows` returns bounds every attack."""
 
 from __future__ import annotations
 

@@ -22,13 +22,6 @@ from toolkit import refused
 TOLERANCE = 1e-6  # MW: by so much the linear program may be off
 
 
-def shown(network: Network, attacked: frozenset[int], operator: str, evidence: Evidence, limits: Limits) -> Fraction:
-    """Return the shed that the evidence of a `grid-attack` shows, as its claim asks for it."""
-    require_kind(evidence.kind, operator)
-    arrays = {name: array[None] for name, array in evidence.arrays.items()}
-    return bounds(network, [attacked], arrays, evidence.items.get("scale", ()), limits)[0]
-
-
 def networks(rng: np.random.Generator, operator: str, lines: tuple[int, int] = (1, 9), buses: tuple[int, int] = (2, 6)) -> tuple[
         power.Plain, power.Transport, power.Dc, Network]:
     """Return a random network of an attack claim: plain, with its oracles, and as the checker reads it."""
@@ -45,6 +38,12 @@ def networks(rng: np.random.Generator, operator: str, lines: tuple[int, int] = (
 def bound(network: Network, attack: Sequence[int], prices: Sequence[Fraction], around: Sequence[Fraction] | None) -> Fraction:
     """Return the checker's bound."""
     return dual_bound(network, frozenset(attack), list(prices), None if around is None else list(around))
+
+
+def shown(network: Network, attacked: frozenset[int], operator: str, told: Evidence, limits: Limits) -> Fraction:
+    """Return what evidence shows for one attack."""
+    require_kind(told.kind, operator)
+    return bounds(network, [attacked], {name: array[None] for name, array in told.arrays.items()}, told.items.get("scale", ()), limits)[0]
 
 
 def cut(network: Network, attack: Sequence[int], side: Sequence[int], operator: str) -> Fraction:
@@ -199,8 +198,8 @@ def test_what_a_dual_must_satisfy() -> None:
         refused("dual-infeasible", bound, network, (), [zero, one], around)
     for around in ([one, zero, -one], [zero, zero, Fraction(1, 10**30)]):
         refused("dual-infeasible", bound, network, (2,), [zero, one], around)
-    side = {"side": np.array([[0, 1]], "|u1")}
-    refused("limit-reached", bounds, network, [frozenset()], side, (), Limits(work=1000).fresh())
+    told = Evidence("cut", 1, {}, {"side": np.array([0, 1], "|u1")})
+    refused("limit-reached", shown, network, frozenset(), "dc", told, Limits(work=1000).fresh())
 
 
 @pytest.mark.parametrize(("operator", "kind", "code"), [
