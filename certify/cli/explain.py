@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from certify.cli.output import say
 from certify.errors import UsageError
 
 
@@ -26,14 +27,13 @@ def explain(code: str | None) -> None:
     known = pages()
     if code is None:
         for name, page in known.items():
-            click.echo(f"{name:26s} {page['verdict']:10s} {page['title']}")
+            say(f"{name:26s} {page['verdict']:10s} {page['title']}")
         return
     if code not in known:
         near = difflib.get_close_matches(code, known, n=1)
         raise UsageError("setting-value", f"no page for {code!r}", fix=f"did you mean {near[0]!r}?" if near else "`certify explain` lists the pages")
     page = known[code]
-    click.echo(f"{code}: {page['title']}  [{page['verdict']}]\n")
-    click.echo(page["text"].strip())
+    say(f"{code}: {page['title']}  [{page['verdict']}]", "", *page["text"].strip().splitlines())
     for heading, part in (("What to do", "do"), ("Example", "example")):
         if part in page:
-            click.echo(f"\n{heading}:\n{page[part].strip()}")
+            say("", f"{heading}:", *page[part].strip().splitlines())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from certify import registry
+from certify.cli.output import say
 from certify.errors import Declined, UsageError
 from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational
 
@@ -45,34 +46,34 @@ def claims(kind: str | None) -> None:
         for name in registry.KINDS:
             known = registry.kind(name)
             roles = ", ".join(role.name + ("?" if role.optional else "") + ("+" if role.many else "") for role in known.roles)
-            click.echo(f"{name:10s} {known.summary}\n{'':10s} roles: {roles}")
-        click.echo("\nRoles are the files that a claim is about, in order (?: may be left out). `certify claims KIND` lists the settings of a kind.")
+            say(f"{name:10s} {known.summary}", f"{'':10s} roles: {roles}")
+        say("", "Roles are the files that a claim is about, in order (?: may be left out). `certify claims KIND` lists the settings of a kind.")
         return
     if kind not in registry.KINDS:
         near = difflib.get_close_matches(kind, registry.KINDS, n=1)
         raise UsageError("kind-unknown", f"no claim of kind {kind!r}", fix=f"did you mean {near[0]!r}?" if near else "`certify claims` lists them")
     known = registry.kind(kind)
     prover = prover_for(kind)
-    click.echo(f"{known.name} v{known.version}: {known.summary}\n")
-    click.echo("roles (files, in this order):")
+    say(f"{known.name} v{known.version}: {known.summary}", "")
+    say("roles (files, in this order):")
     for role in known.roles:
-        click.echo(f"  {role.name}{' (optional)' if role.optional else ''}{' (one or more)' if role.many else ''}")
+        say(f"  {role.name}{' (optional)' if role.optional else ''}{' (one or more)' if role.many else ''}")
     defaults, meanings = prover.defaults(kind), prover.help(kind)
 
     def line(name: str, form: str, default: str) -> None:
-        click.echo(f"  {name:{width}s} {f'{form}  ' if form else ''}[{default}]")
+        say(f"  {name:{width}s} {f'{form}  ' if form else ''}[{default}]")
         if name in meanings:
-            click.echo(f"  {'':{width}s} {meanings[name]}")
+            say(f"  {'':{width}s} {meanings[name]}")
 
     width = max(map(len, (*known.given.fields, *known.says.fields, *prover.options(kind))))
-    click.echo("given (what is asked; --set KEY=VALUE):")
+    say("given (what is asked; --set KEY=VALUE):")
     for name, field in known.given.fields.items():
         line(name, _form(field), f"default: {defaults[name]}" if name in defaults else "required")
-    click.echo("says (what is asserted):")
+    say("says (what is asserted):")
     for name, field in known.says.fields.items():
         line(name, _form(field), "default: whatever is found")
     options = prover.options(kind)
-    click.echo(f"options of the prover {prover.name}{' (how it searches; --set KEY=VALUE):' if options else ': none'}")
+    say(f"options of the prover {prover.name}{' (how it searches; --set KEY=VALUE):' if options else ': none'}")
     for name, text in options.items():
         line(name, "", f"default: {text}")
 
@@ -81,7 +82,7 @@ def claims(kind: str | None) -> None:
 def provers() -> None:
     """List the provers and the kinds of claims that they emit."""
     for prover in all_provers():
-        click.echo(f"{prover.name:10s} {', '.join(prover.emits)}: {prover.summary}")
+        say(f"{prover.name:10s} {', '.join(prover.emits)}: {prover.summary}")
 
 
 def _form(field: Field) -> str:

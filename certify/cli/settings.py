@@ -43,8 +43,8 @@ def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaul
     roles = {role.name for role in kind.roles}
     known = [*roles, *kind.given.fields, *kind.says.fields, *options]
     for text in positional:
-        if text.partition("=")[0] in known and "=" in text and not Path(text).exists():
-            raise UsageError("setting-form", f"{text} is a setting, given as a file", fix=f"write --set {text}")
+        if text.partition("=")[0] in known and "=" in text:
+            raise UsageError("setting-form", f"{text} is a setting, given as a file", fix=f"write --set {text}; a file of that name is ./{text}")
     for key in texts:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)

@@ -140,3 +140,12 @@ def test_files_that_are_no_settings(run: Run) -> None:
     assert status == 2 and "file-unreadable: can't read none.toml" in err
     status, out, _ = run("prove", "robust", "--config", "none.toml", "--json")
     assert status == 2 and json.loads(out)["code"] == "file-unreadable"
+
+
+def test_a_file_without_a_name_is_blamed_on_its_key(run: Run) -> None:
+    rest = "points = 'digits/images.npy'\nrow = 3\nradius = 1\n"
+    for name in ('""', '["digits/digits.onnx", ""]', "[]"):
+        err = refused(run, f"[robust]\nmodel = {name}\n{rest}")
+        assert "setting-value: model takes the path of a file (certify.toml: [robust] model)" in err
+    assert "(certify.toml: [robust] model)" in refused(run, f"[robust]\nmodel = '.'\n{rest}")
+    assert "(certify.toml: [robust] points)" in refused(run, "[robust]\nmodel = 'digits/digits.onnx'\npoints = '.'\nrow = 3\nradius = 1\n")
