@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
+import itertools
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,15 +15,15 @@ from typing import Any
 
 import click
 
-from certify import registry
-from certify.certificate import Kind
+from certify import archive, registry
+from certify.certificate import MIMETYPE, Kind
 from certify.cli.config import RANGES, Config, effort, read_config
 from certify.cli.output import as_json, error_json, fail, require_writable, verdict
 from certify.cli.settings import keyed, order_of, settings
-from certify.errors import CertifyError, Rejected, UsageError, one_line
+from certify.errors import CertifyError, Rejected, UsageError
 
 Progress = Callable[[str, Mapping[str, Any]], None]
-_ARCHIVE = b"PK\3\4"
+_START = b"".join(itertools.islice(archive.pieces([("mimetype", MIMETYPE.encode())]), 2))  # how every certificate begins, and nothing else
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -93,9 +94,9 @@ def _prove(kind: Kind, subjects: tuple[str, ...], pairs: tuple[str, ...], config
     limit, workers, seed = spent
     target = output if output is not None else Path("-".join(path.name.removesuffix(".gz").rsplit(".", 1)[0] for paths in asked.files.values()
                                                              for path in paths)[:120] + ".cert")
-    require_writable(target, _ARCHIVE, "certificate")
+    require_writable(target, _START, "certificate")
     refuted = target.with_name(f"{target.stem}-refuted{target.suffix or '.cert'}")
-    require_writable(refuted, _ARCHIVE, "certificate")
+    require_writable(refuted, _START, "certificate")
     limits = Limits()
     many = {role.name for role in kind.roles if role.many}
     data = {role: [read_subject(path, limits) for path in paths] for role, paths in asked.files.items()}
@@ -110,9 +111,9 @@ def _prove(kind: Kind, subjects: tuple[str, ...], pairs: tuple[str, ...], config
         if dry_run:
             told = {name: prover.searched(kind.name)[name] if value is None and name in prover.searched(kind.name)
                     else kind.given.fields[name].encode(value) for name, value in given.items()}
-            click.echo(json.dumps({"kind": kind.name, "roles": roles, "given": told, "says": kind.says.encode(asked.says), "options": asked.options,
-                                   "files": {role: list(map(str, paths)) for role, paths in asked.files.items()}, "output": str(target),
-                                   "time_limit": limit, "workers": workers, "seed": seed}, indent=2, sort_keys=True))
+            as_json({"kind": kind.name, "roles": roles, "given": told, "says": kind.says.encode(asked.says), "options": asked.options,
+                     "files": {role: list(map(str, paths)) for role, paths in asked.files.items()}, "output": str(target),
+                     "time_limit": limit, "workers": workers, "seed": seed}, indent=2)
             return 0
         problem = Problem(kind.name, roles, tuple(Subject(name, digest) for name, digest in listed.items()), files, given, asked.says, asked.options,
                           limits)
@@ -145,8 +146,8 @@ def _prove(kind: Kind, subjects: tuple[str, ...], pairs: tuple[str, ...], config
         save(refuted, [beyond_out])
     word = "proved" if isinstance(outcome, Proved) else "refuted"
     left, interrupted = (outcome.left, outcome.interrupted) if isinstance(outcome, Proved) else ("", False)
-    wrote = [f"wrote {one_line(str(path))} ({len(data_out)} bytes), checked before it was written"]
-    wrote += [f"wrote {one_line(str(refuted))} ({len(beyond_out)} bytes), the counterexample, checked too"] if beyond is not None else []
+    wrote = [f"wrote {path} ({len(data_out)} bytes), checked before it was written"]
+    wrote += [f"wrote {refuted} ({len(beyond_out)} bytes), the counterexample, checked too"] if beyond is not None else []
     kept = "the same command goes on from there" if resume is not None else "with --resume DIR, the next run would go on from there"
     wrote += [f"interrupted: what was found so far was written; {kept}"] if interrupted else []
     other = () if beyond is not None else (target if path == refuted else refuted,)
@@ -177,7 +178,7 @@ def _say(json_output: bool, word: str, first: str, rest: list[str], more: Mappin
 
 def _stale(*paths: Path) -> list[str]:
     """Return a line for each certificate of an earlier run that is still there: it answers another question."""
-    return [f"{path} is from an earlier run and was left as it is" for path in paths if path.exists()]
+    return [f"{path} is from an earlier run and was left as it is" for path in paths if os.path.exists(path)]
 
 
 def _names(files: Mapping[str, list[tuple[str, bytes]]]) -> dict[str, list[str]]:
@@ -243,7 +244,7 @@ def _line(stage: str, facts: Mapping[str, Any]) -> str:
 def _reporter(progress: str) -> Iterator[Progress]:
     started = time.monotonic()
     if progress == "json":
-        yield lambda stage, facts: click.echo(json.dumps({"stage": stage, "seconds": round(time.monotonic() - started, 3), **facts}), err=True)
+        yield lambda stage, facts: as_json({"stage": stage, "seconds": round(time.monotonic() - started, 3), **facts}, err=True)
     elif progress == "auto" and sys.stderr.isatty():
         from rich.console import Console
         with Console(stderr=True).status("starting") as status:

@@ -9,9 +9,8 @@ import click
 
 from certify.cli.arguments import allowed_names, pinned_subjects, public_keys
 from certify.cli.explain import pages
-from certify.cli.output import fail, require_writable, verdict
+from certify.cli.output import fail, require_other, require_writable, say, verdict
 from certify.cli.report_text import verification_lines
-from certify.errors import UsageError, one_line
 
 
 @click.command()
@@ -40,8 +39,7 @@ def report(certificate: Path, subjects: tuple[str, ...], output: Path, allowed: 
     from certify.verification import read_subjects
 
     pinned = pinned_subjects(subjects)
-    if any(output.resolve() == path.resolve() for path in [certificate, *keys, *map(Path, (file for files in pinned.values() for file in files))]):
-        raise UsageError("output-taken", "the output is one of the inputs: it would be lost", fix="choose another name with -o")
+    require_other(output, [certificate, *keys, *map(Path, (file for files in pinned.values() for file in files))])
     require_writable(output, START, "report")
     limits = Limits(blas=blas) if work is None else Limits(work=work, blas=blas)
     allow = allowed_names(allowed)
@@ -53,5 +51,5 @@ def report(certificate: Path, subjects: tuple[str, ...], output: Path, allowed: 
         verdict("verified", outcome.verification.sentence, verification_lines(outcome.verification))
     elif outcome.trouble is not None:
         status = fail(outcome.trouble)
-    click.echo(f"          wrote {one_line(str(output))}")
+    say(f"          wrote {output}")
     raise SystemExit(status)
