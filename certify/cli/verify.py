@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import click
 
-from certify.cli.arguments import allowed_names, assign, of_file, pinned_subjects, public_keys
+from certify.cli.arguments import allowed_names, assign, named_digests, of_file, pinned_subjects, public_keys
 from certify.cli.output import as_json, error_json, fail, stop, verdict
 from certify.cli.report_text import verification_json, verification_lines
-from certify.errors import CertifyError, one_line
+from certify.errors import CertifyError
 
 _WORST = (70, 1, 3, 2, 0)
 
@@ -31,6 +32,9 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
     \b
     certify verify out.cert --subject model.onnx --subject property.vnnlib
     certify verify out.cert --subject model=model.onnx --subject property=p.vnnlib --allow real-arithmetic
+
+    ROLE=FILE pins a file to a role, for every certificate; a file whose own name reads so is written ./NAME. Names that begin with a hyphen stand
+    behind --, such as in `certify verify --subject model.onnx -- *`. Status 0 is a verdict only with `verified` as the first word.
     """
     from certify.container import load_bytes
     from certify.limits import Limits
@@ -40,7 +44,11 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
     allow = allowed_names(allowed)
     given = read_subjects(pinned_subjects(subjects), limits)
     pems = public_keys(keys, threshold, limits)
-    fitting = assign(certificates, given, limits) if len(certificates) > 1 else [given]
+    fitting = [given]
+    if len(certificates) > 1:
+        loose = given.get("", [])
+        chosen = assign([named_digests(path, limits) for path in certificates], [hashlib.sha256(data).hexdigest() for _, data in loose])
+        fitting = [{**given, "": [loose[index] for index in indices]} for indices in chosen]
     statuses: list[int] = []
     for path, files in zip(certificates, fitting, strict=True):
         try:
@@ -61,6 +69,6 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
         if json_output:
             as_json({"file": str(path), **verification_json(result)})
         else:
-            several = [f"certificate: {one_line(str(path))}"] if len(certificates) > 1 else []
+            several = [f"certificate: {path}"] if len(certificates) > 1 else []
             verdict("verified", result.sentence, [*several, *verification_lines(result)])
     raise SystemExit(min(statuses, key=_WORST.index))
