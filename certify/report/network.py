@@ -16,7 +16,7 @@ from certify.report.drawing import ROUNDED, Bar, bars
 from certify.report.html import Section, join, number, paragraph, some, table, tag
 from certify.report.inputs import Question, input_section
 from certify.report.outcome import Outcome
-from certify.report.trees import read_forest, shown
+from certify.report.trees import tree_section
 from certify.rules.counterexample import refute, violates
 
 _MOST_BARS = 40
@@ -65,12 +65,9 @@ def sections(outcome: Outcome) -> list[Section]:
         found.append(_outputs(certificate, asked, witness, refute(asked.unsafe, certificate.evidence, outcome.limits.fresh())))
     if asked is not None:
         found.append(input_section(asked, witness))
-    if "tree" in certificate.evidence.arrays:
-        told = None if drawn is None else [margin for part in drawn for margin in part.leaves]
-        several = asked is not None and len(asked.unsafe.parts) > 1
-        forest = read_forest(certificate.evidence.arrays, lambda k: f"part {k}: " if several else "", told)
-        found.append(Section("tree", "The tree of the evidence", shown(forest, "boxes of the property", outcome.verified)))
-    return found
+    told = None if drawn is None else [margin for part in drawn for margin in part.leaves]
+    several = asked is not None and len(asked.unsafe.parts) > 1
+    return found + tree_section(outcome, "The tree of the evidence", "boxes of the property", lambda k: f"part {k}: " if several else "", told)
 
 
 def _question(outcome: Outcome) -> Question | None:

@@ -15,7 +15,7 @@ from typing import Any
 from certify import registry
 from certify.certificate import Certificate
 from certify.errors import CertifyError
-from certify.report.html import Html, Section, escaped, join, number, paragraph, prose, rows, some, table, tag
+from certify.report.html import Html, Section, join, number, paragraph, prose, rows, some, table, tag, whole
 from certify.report.kinds import family
 from certify.report.outcome import Outcome
 
@@ -24,6 +24,7 @@ START = b'<!doctype html>\n<html lang="en" data-made-by="certify report">'
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _MOST_LINES = 100
 _MOST_VALUE = 600
+_MOST_FOLDED = 60
 _MEANINGS = {
     "leaves": "pieces into which the evidence cuts the inputs; the checker bounds each on its own",
     "parts": "boxes of inputs of which the property consists",
@@ -43,18 +44,18 @@ Explanations = Mapping[str, Mapping[str, Any]]
 def render(outcome: Outcome, explanations: Explanations) -> bytes:
     """Return the page; `explanations` are the pages of codes and assumptions by name, each with `title` and `text`."""
     own = _own(outcome)
-    whole = _page(outcome, explanations, own)
+    made = _page(outcome, explanations, own)
     for largest in sorted(own, key=lambda section: -len(section.body)):
-        if len(whole) <= MOST_BYTES:
-            break
+        if len(made) <= MOST_BYTES:
+            return made
         own = [Section(one.name, one.title, paragraph("Left out: the page would be too large.")) if one is largest else one for one in own]
-        whole = _page(outcome, explanations, own)
-    return whole
+        made = _page(outcome, explanations, own)
+    return made if len(made) <= MOST_BYTES else _page(outcome, explanations, own, values_in_full=False)
 
 
-def _page(outcome: Outcome, explanations: Explanations, own: Sequence[Section]) -> bytes:
-    sections = [*_claim(outcome), *_subjects(outcome), *_assumptions(outcome, explanations), *own, *_check(outcome), *_question(outcome),
-                *_not_claimed(outcome), *_origin(outcome)]
+def _page(outcome: Outcome, explanations: Explanations, own: Sequence[Section], values_in_full: bool = True) -> bytes:
+    sections = [*_claim(outcome), *_subjects(outcome), *_assumptions(outcome, explanations), *own, *_check(outcome, values_in_full),
+                *_question(outcome, values_in_full), *_not_claimed(outcome), *_origin(outcome)]
     strip = [tag("div", f"{outcome.word}: this certificate was not verified", class_="strip")] if not outcome.verified else []
     body = tag("body", *strip, _verdict(outcome, explanations), tag("main", *map(_section, sections)), _footer(outcome), class_=_look(outcome))
     word = outcome.word.capitalize() if outcome.verified else outcome.word.upper()
@@ -89,7 +90,7 @@ def _verdict(outcome: Outcome, explanations: Explanations) -> Html:
         found = family(claim.kind)
         kicker = found.headline(claim) if found is not None else ""
         return tag("header", tag("h1", tag("span", "Verified", class_="word"), *([": ", tag("span", kicker, class_="kicker")] if kicker else [])),
-                   paragraph(escaped(outcome.verification.sentence), class_="sentence"),
+                   paragraph(whole(outcome.verification.sentence), class_="sentence"),
                    paragraph(f"The trusted checker ({outcome.checker}) verified the certificate when this page was made: the sentence is true of "
                              "exactly the files below, provided that what it rests on holds."))
     trouble = outcome.trouble
@@ -110,7 +111,7 @@ def _claim(outcome: Outcome) -> list[Section]:
         return []
     return [Section("claim", "What the file claims, not established", join([
         paragraph("These are the words of the certificate. ", tag("strong", f"They were {outcome.word}, not verified.")),
-        tag("p", escaped(outcome.certificate.claim.sentence()), class_="claimed")]))]
+        tag("p", whole(outcome.certificate.claim.sentence()), class_="claimed")]))]
 
 
 def _subjects(outcome: Outcome) -> list[Section]:
@@ -140,19 +141,19 @@ def _assumptions(outcome: Outcome, explanations: Explanations) -> list[Section]:
     return [Section("assumptions", "What it rests on" if outcome.verified else "What it would rest on", join(parts))]
 
 
-def _check(outcome: Outcome) -> list[Section]:
+def _check(outcome: Outcome, in_full: bool) -> list[Section]:
     """Return facts and figures of a successful check."""
     result = outcome.verification
     if result is None or not outcome.verified:
         return []
-    figures = [(name.replace("_", " "), number(value) if isinstance(value, float) else str(value), _MEANINGS.get(name, ""))
+    figures = [(name.replace("_", " "), number(value) if isinstance(value, float) else _value(str(value), in_full), _MEANINGS.get(name, ""))
                for name, value in result.figures.items() if name != "work"]
     parts = [tag("ul", *(tag("li", fact) for fact in result.facts[:_MOST_LINES]))] if result.facts else []
     parts += [table(("figure", "value", "meaning"), figures[:_MOST_LINES])] if figures else []
     return [Section("check", "Facts and figures of the check", join(parts))] if parts else []
 
 
-def _question(outcome: Outcome) -> list[Section]:
+def _question(outcome: Outcome, in_full: bool) -> list[Section]:
     """Return all fields of the claim."""
     claim = outcome.claim
     if claim is None:
@@ -160,7 +161,7 @@ def _question(outcome: Outcome) -> list[Section]:
     kind = registry.kind(claim.kind, claim.version)
     told = [("kind", f"{claim.kind}, version {claim.version}")]
     for words, fields in (("given", kind.given.encode(claim.given)), ("says", kind.says.encode(claim.says))):
-        told += [(f"{words}: {name}", _value(value)) for name, value in sorted(fields.items())]
+        told += [(f"{words}: {name}", _value(value, in_full)) for name, value in sorted(fields.items())]
     return [Section("question", "The claim, field by field", join([
         paragraph("Under ", tag("em", "given"), " stands what was asked, under ", tag("em", "says"), " what is asserted; numbers are exact."),
         rows(told[:_MOST_LINES]), *_left(len(told), "field")]))]
@@ -215,9 +216,13 @@ def _paragraphs(text: str) -> list[Html]:
     return [paragraph(prose(" ".join(block.split()))) for block in text.strip().split("\n\n")]
 
 
-def _value(value: Any) -> str:
+def _value(value: Any, in_full: bool) -> str:
+    """Return a value; one that is long is folded, or cut where the page has no room for it."""
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return shown if len(shown) <= _MOST_VALUE else f"{shown[:_MOST_VALUE]}... ({len(shown)} characters)"
+    if len(shown) <= _MOST_VALUE:
+        return shown
+    start = f"{shown[:_MOST_FOLDED]}... ({len(shown)} characters"
+    return tag("details", tag("summary", f"{start})"), whole(shown)) if in_full else f"{start}; left out: the page would be too large)"
 
 
 def _left(count: int, noun: str) -> list[Html]:

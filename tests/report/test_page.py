@@ -21,6 +21,7 @@ from certify.report.html import Html, escaped, join, prose, some, tag
 from certify.report.kinds import MODULES
 from certify.report.outcome import examine
 from certify.report.page import render
+from certify.report.trees import read_forest
 from kinds import accuracy_vectors, region_vectors, robust_vectors
 from report.reading import ROOT, Page, outcome_of, page_of
 from toolkit import Specimen, pack
@@ -117,6 +118,52 @@ def test_a_page_stays_within_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(cut) < len(whole) and "Left out: the page would be too large." in Page(cut).text
     monkeypatch.setattr(module, "MOST_BYTES", 1)
     assert Page(render(outcome_of(accuracy_vectors.specimen()), pages())).text.count("Left out: the page would be too large.") >= 3
+
+
+def test_sentences_and_values_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = robust_vectors.bases().leaf.copy()
+    long.given.update(radius=_long("2"), clip=[f"-{_long('9')}", _long("9")], subtract=_long("1"), divide=_long("3"), scale=_long("1"))
+    outcome = outcome_of(long)
+    assert outcome.claim is not None
+    sentence = outcome.claim.sentence()
+    found = Page(render(outcome, pages()))
+    assert len(sentence) > 9000 and sentence in found.text and "\N{HORIZONTAL ELLIPSIS}" not in found.text
+    for name in ("radius", "subtract", "divide", "scale"):
+        cell = next(row[1] for table in found.tables for row in table if row[0] == f"given: {name}")
+        assert cell.startswith(long.given[name][:60] + f"... ({len(long.given[name])} characters)") and cell.endswith(long.given[name])
+    whole = len(render(outcome, pages()))
+    monkeypatch.setattr(module, "MOST_BYTES", whole - 1)  # what is shown twice goes first
+    cut = render(outcome, pages())
+    assert len(cut) < whole and sentence in Page(cut).text
+    monkeypatch.setattr(module, "MOST_BYTES", 1)
+    least = Page(render(outcome, pages()))
+    assert sentence in least.text and "left out: the page would be too large" in least.text
+
+
+def _long(digit: str) -> str:
+    return f"{digit}{'0' * 990}1/{digit}{'0' * 989}3"
+
+
+def test_trees_above_the_limits_are_left_out() -> None:
+    deep = robust_vectors.bases().split
+    deep.arrays = {"tree": np.arange(5_000, dtype="<i4"), "recompute": np.ones(1, "|u1")}
+    files = {role: [pair] for role, pair in deep.files.items()}
+    outcome = examine(deep.seal(), "deep.cert", files, None, Limits(tree_nodes=4_999))
+    found = Page(render(outcome, pages()))
+    assert not outcome.verified and "Left out: 5000 nodes, more than the limit of 4999." in found.text
+    shown = Page(render(examine(deep.seal(), "deep.cert", files, None, Limits()), pages()))
+    assert "depth 4999; 5000 nodes" in shown.text and "4700 nodes left out" in shown.text
+
+
+def test_what_is_shown_of_a_large_tree_takes_little_memory() -> None:
+    import tracemalloc
+    count = 1 << 20
+    tracemalloc.start()
+    forest = read_forest({"tree": np.arange(count, dtype="<i4")}, lambda k: "", None)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert forest.count == count and forest.depth == count - 1 and len(forest.nodes) == 300 and forest.neurons and not forest.complete
+    assert peak < 100 << 20
 
 
 def test_what_cannot_be_computed_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
