@@ -116,8 +116,8 @@ def test_memory_and_time_limits_of_the_child_decline(tmp_path: Path) -> None:
     asked = {"certificates": [str(tmp_path / "a.cert")], "inside": 0, "json": False, "memory": (8 << 20) - (1 << 30)}  # 8 MiB in all
     done = subprocess.run([sys.executable, "-c", "from certify.cli.check import child; child()"], input=json.dumps(asked), capture_output=True,
                           text=True, check=True)
-    status, text = json.loads(done.stdout)
-    assert status == 3 and text.startswith("declined  limit-reached")
+    status, lines = json.loads(done.stdout)
+    assert status == 3 and lines[0].startswith("declined  limit-reached")
     status, output, _ = _check(tmp_path, leaf.seal(), dict(leaf.files.values()), "--json")
     assert status == 0 and json.loads(output)["verdict"] == "verified"
 
