@@ -9,7 +9,14 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from certify.errors import OutputError
+from certify.errors import CertifyError
+
+
+class OutputError(CertifyError):
+    """The result could not be written; nothing was left behind under the requested name."""
+
+    verdict = "output"
+    exit_status = 73
 
 
 def save(path: Path, pieces: Iterable[bytes | memoryview], mode: int = 0o666) -> None:

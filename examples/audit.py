@@ -57,7 +57,7 @@ def audit(path: Path, known: Mapping[str, Path], allow: frozenset[str], keys: Se
     try:
         wanted = certify.load(path).subjects  # not checked yet: it only says which files are needed
         files = [known[subject.sha256] for subject in wanted if subject.sha256 in known]
-        result = certify.verify(path, subjects=files, allow=allow, keys=keys)
+        result = certify.verify(path, subjects=files, allow=allow, keys=keys or None)
     except certify.CertifyError as trouble:
         return trouble.exit_status, f"{trouble.verdict:10s} {trouble}"
     except Exception as trouble:  # a crash is no verdict, and the other certificates are still checked

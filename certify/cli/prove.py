@@ -188,7 +188,7 @@ def _names(files: Mapping[str, list[tuple[str, bytes]]]) -> dict[str, list[str]]
     for role, pairs in files.items():
         names[role] = []
         for index, (wanted, content) in enumerate(pairs):
-            shown = "".join(c if c.isalnum() or c in "_.+@=,-" else "_" for c in wanted)[:200] or "_"
+            shown = "".join(c if (c.isascii() and c.isalnum()) or c in "_.+@=,-" else "_" for c in wanted)[:200] or "_"
             name = by_content.get(content, shown)
             if taken.get(name, content) != content:
                 name = f"{role}-{name}" if f"{role}-{name}" not in taken else f"{role}-{index}-{name}"

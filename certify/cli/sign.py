@@ -72,6 +72,6 @@ def sign(certificate: Path, private: Path, output: Path | None) -> None:
     if output is not None and output.exists() and not output.samefile(certificate):
         raise UsageError("output-taken", f"{output} exists", fix="choose another name with -o")
     members = [member for member in archive.read(data, limits, certificate.name) if not member[0].startswith("signatures/")]
-    members += [(f"signatures/{name}", signature.envelope(statement.raw, name, signatures[name])) for name in sorted(signatures)]
+    members += [(f"signatures/{name}", signature.envelope(signature.start(statement.raw), name, signatures[name])) for name in sorted(signatures)]
     save(target, archive.pieces(members))
     click.echo(f"signed {target} with the key {keyid}\nid {statement.id} (unchanged)")

@@ -44,7 +44,7 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
     statuses: list[int] = []
     for path, files in zip(certificates, fitting, strict=True):
         try:
-            result = check(load_bytes(path, limits), path.name, files, allow, limits.fresh(), pems, threshold)
+            result = check(load_bytes(path, limits), path.name, files, allow, limits.fresh(), pems or None, threshold)
         except CertifyError as trouble:
             statuses.append(trouble.exit_status)
             if json_output:

@@ -65,7 +65,7 @@ def examine(data: bytes, name: str, given: Given, allow: Set[str] | None, limits
     """
     verification, trouble = None, None
     try:
-        verification = check(data, name, given, allow, limits.fresh(), keys, threshold)
+        verification = check(data, name, given, allow, limits.fresh(), keys or None, threshold)
     except (Rejected, Declined) as found:
         trouble = found
     certificate, files = None, None
