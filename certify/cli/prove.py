@@ -151,7 +151,7 @@ def _prove(kind: Kind, subjects: tuple[str, ...], pairs: tuple[str, ...], config
     first = result.sentence if word == "proved" else f"shown instead: {result.sentence}"
     left, interrupted = (outcome.left, outcome.interrupted) if isinstance(outcome, Proved) else ("", False)
     remarks = list(outcome.remarks)
-    if word == "proved" and given.get("radius", 0) is None and "smallest_margin" in result.figures:  # the prover searched: at the end there is little room
+    if word == "proved" and given.get("radius", 0) is None and "smallest_margin" in result.figures:  # it was searched
         remarks.insert(1, f"smallest margin {float(result.figures['smallest_margin']):.4g}")
     noted += [f"{left}: of them nothing is claimed, and so the exit status is 4, not 0"] if left and not interrupted else []
     wrote = [f"wrote {one_line(str(path))} ({len(data_out)} bytes), checked before it was written"]

@@ -199,7 +199,8 @@ def _largest_radius(problem: Problem, settings: Settings, effort: Effort, progre
     if isinstance(made, Unknown):
         return made
     late = ("the time limit was reached before the search for the largest radius was done",) if effort.left() <= 0 else ()
-    rounded = _also_float32(unsafe, made, problem) or (("not shown for every float32 execution (--set semantics=exec32 asks for that)",) if real else ())
+    missing = ("not shown for every float32 execution (--set semantics=exec32 asks for that)",) if real else ()
+    rounded = _also_float32(unsafe, made, problem) or missing
     return Proved(made, (f"the largest radius that was proved is {_decimal(found.lower[0])}", *rounded, *late, *remarks), beyond)
 
 
