@@ -58,8 +58,8 @@ def render(outcome: Outcome, explanations: Explanations) -> bytes:
 
 def _page(outcome: Outcome, explanations: Explanations, own: Sequence[Section]) -> bytes:
     results = next((k + 1 for k, section in enumerate(own) if section.name in ("bounds", "outputs")), len(own))
-    sections = [*_claim(outcome), *_subjects(outcome), *own[:results], *assumptions(outcome, explanations), *own[results:], *_check(outcome), *_question(outcome),
-                *_not_claimed(outcome), *_origin(outcome)]
+    sections = [*_claim(outcome), *_subjects(outcome), *own[:results], *assumptions(outcome, explanations), *own[results:], *_check(outcome),
+                *_question(outcome), *_not_claimed(outcome), *_origin(outcome)]
     thing = "certificate was not verified" if outcome.certificate is not None else "file is no certificate that could be read"
     strip = [tag("div", f"{outcome.word}: this {thing}", class_="strip")] if not outcome.verified else []
     body = tag("body", *strip, _verdict(outcome, explanations), tag("main", *map(_section, sections)), _footer(outcome), class_=_look(outcome))

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What helps a newcomer along: which checker it was, units of points, completion, JSON for every error, hints that lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from certify.cli.main import cli
+from certify.cli.trusted import digest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*words: str) -> tuple[int, str]:
+    """Run a command and return its exit status and output."""
+    done = CliRunner().invoke(cli, list(words))
+    return done.exit_code, done.output
+
+
+@pytest.mark.skipif(shutil.which("sha256sum") is None, reason="no sha256sum")
+def test_the_digest_of_the_trusted_modules_is_what_the_page_says(tmp_path: Path) -> None:
+    command = re.search(r"^find \. .*$", (ROOT / "docs/trust.md").read_text("utf-8"), re.MULTILINE)
+    assert command is not None
+    done = subprocess.run(["bash", "-c", command[0]], cwd=ROOT / "certify", capture_output=True, text=True, check=True)
+    assert done.stdout.split()[0] == digest()
+    assert json.loads(run("doctor", "--json")[1])["trusted"] == digest() and f"trusted   sha256 {digest()} " in run("doctor")[1]
+    shutil.copytree(ROOT / "certify", tmp_path / "copy", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "copy/cli/show.py").write_text("other")
+    assert digest(tmp_path / "copy") == digest()
+    (tmp_path / "copy/limits.py").rename(tmp_path / "copy/limit.py")
+    assert digest(tmp_path / "copy") != digest()
