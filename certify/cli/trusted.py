@@ -52,7 +52,8 @@ def digest(root: Path | None = None) -> str:
     In the folder of the package: find . -name '*.py' ! -path './cli/*' ! -path './report/*' | LC_ALL=C sort | xargs sha256sum | sha256sum
     """
     root = root or Path(__file__).resolve().parents[1]
-    names = sorted(f"./{path.relative_to(root).as_posix()}" for path in root.rglob("*.py") if path.relative_to(root).parts[0] not in ("cli", "report"))
+    inside = [path.relative_to(root) for path in root.rglob("*.py")]
+    names = sorted(f"./{path.as_posix()}" for path in inside if path.parts[0] not in ("cli", "report"))
     return hashlib.sha256("".join(f"{hashlib.sha256((root / name).read_bytes()).hexdigest()}  {name}\n" for name in names).encode()).hexdigest()
 
 

@@ -14,6 +14,8 @@ from click.testing import CliRunner
 
 from certify.cli.main import cli
 from certify.cli.trusted import digest
+from kinds import accuracy_vectors, region_vectors, robust_vectors
+from toolkit import Specimen
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,3 +38,16 @@ def test_the_digest_of_the_trusted_modules_is_what_the_page_says(tmp_path: Path)
     assert digest(tmp_path / "copy") == digest()
     (tmp_path / "copy/limits.py").rename(tmp_path / "copy/limit.py")
     assert digest(tmp_path / "copy") != digest()
+
+
+@pytest.mark.parametrize(("made", "name", "unit"), [
+    (robust_vectors.bases().witness, "point", "in values of the points file times 1/16, that is after `scale`, before `subtract` and `divide`"),
+    (region_vectors.bases().witness, "point", "in the units of the property's X"),
+    (accuracy_vectors.specimen(), "witness", "in values of the points file")])
+def test_show_says_in_which_units_a_point_is(made: Specimen, name: str, unit: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.cert"
+    path.write_bytes(made.seal())
+    alone = CliRunner().invoke(cli, ["show", str(path), "--evidence", name])
+    assert alone.exit_code == 0 and alone.stderr.startswith(f"{name}: {unit}") and name not in alone.stdout
+    if name == "point":
+        assert f"({name}: {unit}" in run("show", str(path))[1]
