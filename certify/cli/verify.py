@@ -37,10 +37,17 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
     from certify.verification import check, read_subjects
 
     limits = Limits(blas=blas) if work is None else Limits(work=work, blas=blas)
-    allow = allowed_names(allowed)
-    given = read_subjects(pinned_subjects(subjects), limits)
-    pems = public_keys(keys, threshold, limits)
-    fitting = assign(certificates, given, limits) if len(certificates) > 1 else [given]
+    try:
+        allow = allowed_names(allowed)
+        given = read_subjects(pinned_subjects(subjects), limits)
+        pems = public_keys(keys, threshold, limits)
+        fitting = assign(certificates, given, limits) if len(certificates) > 1 else [given]
+    except CertifyError as trouble:  # the request as a whole is at fault, and so none of the certificates was verified
+        if not json_output:
+            raise
+        for path in certificates:
+            as_json({"file": str(path), **error_json(trouble)})
+        raise SystemExit(trouble.exit_status) from None
     statuses: list[int] = []
     for path, files in zip(certificates, fitting, strict=True):
         try:

@@ -51,3 +51,16 @@ def test_show_says_in_which_units_a_point_is(made: Specimen, name: str, unit: st
     assert alone.exit_code == 0 and alone.stderr.startswith(f"{name}: {unit}") and name not in alone.stdout
     if name == "point":
         assert f"({name}: {unit}" in run("show", str(path))[1]
+
+
+@pytest.mark.parametrize(("words", "code"), [
+    (["--allow", "wishful"], "assumption-unknown"), (["--allow", "none,real-arithmetic"], "setting-value"), (["--key", "x.cert"], "key-unreadable"),
+    (["--threshold", "1"], "setting-value"), (["--key", "absent.pem"], "file-unreadable"), (["--subject", "absent.onnx"], "file-unreadable")])
+def test_errors_of_the_request_are_json_where_json_was_asked_for(words: list[str], code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("x.cert", "y.cert"):
+        Path(name).write_bytes(robust_vectors.bases().witness.seal())
+    status, said = run("verify", "x.cert", "y.cert", "--json", *words)
+    told = [json.loads(line) for line in said.splitlines()]
+    assert [(one["file"], one["code"]) for one in told] == [("x.cert", code), ("y.cert", code)]
+    assert status == {"usage": 2, "declined": 3}[told[0]["verdict"]]
