@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from certify.cli.completion import page_names
 from certify.errors import UsageError
 
 
@@ -20,7 +21,7 @@ def pages() -> dict[str, dict[str, Any]]:
 
 
 @click.command()
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=page_names)
 def explain(code: str | None) -> None:
     """Explain CODE: an error code or an assumption; without CODE, list them."""
     known = pages()

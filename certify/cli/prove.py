@@ -16,6 +16,7 @@ import click
 
 from certify import registry
 from certify.certificate import Kind
+from certify.cli.completion import file_names, kind_names
 from certify.cli.config import RANGES, Config, effort, read_config
 from certify.cli.output import as_json, error_json, fail, require_writable, verdict
 from certify.cli.settings import keyed, order_of, settings
@@ -30,8 +31,8 @@ _ADVICE = {"Softmax": _SCORES, "LogSoftmax": _SCORES, "ArgMax": _SCORES, "Div": 
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
-@click.argument("claim")
-@click.argument("subjects", nargs=-1)
+@click.argument("claim", shell_complete=kind_names)
+@click.argument("subjects", nargs=-1, shell_complete=file_names)
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A role, a field of the claim or a prover option.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the certificate goes.  [default: named after the subjects]")
 @click.option("--time-limit", default=None, metavar="TIME", help="Such as 90s, 10m, 1h; of a data set, for each row.  [default: none]")

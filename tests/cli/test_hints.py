@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from certify.cli import main
 from certify.cli.main import cli
 from certify.cli.trusted import digest
 from kinds import accuracy_vectors, region_vectors, robust_vectors
@@ -56,7 +57,8 @@ def test_show_says_in_which_units_a_point_is(made: Specimen, name: str, unit: st
 @pytest.mark.parametrize(("words", "code"), [
     (["--allow", "wishful"], "assumption-unknown"), (["--allow", "none,real-arithmetic"], "setting-value"), (["--key", "x.cert"], "key-unreadable"),
     (["--threshold", "1"], "setting-value"), (["--key", "absent.pem"], "file-unreadable"), (["--subject", "absent.onnx"], "file-unreadable")])
-def test_errors_of_the_request_are_json_where_json_was_asked_for(words: list[str], code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_the_request_are_json_where_json_was_asked_for(words: list[str], code: str, tmp_path: Path,
+                                                                         monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("x.cert", "y.cert"):
         Path(name).write_bytes(robust_vectors.bases().witness.seal())
@@ -64,3 +66,18 @@ def test_errors_of_the_request_are_json_where_json_was_asked_for(words: list[str
     told = [json.loads(line) for line in said.splitlines()]
     assert [(one["file"], one["code"]) for one in told] == [("x.cert", code), ("y.cert", code)]
     assert status == {"usage": 2, "declined": 3}[told[0]["verdict"]]
+
+
+@pytest.mark.parametrize(("words", "wanted"), [
+    (["prove", "r"], ["plain,region", "plain,robust"]), (["prove", "robust", "dig"], ["file,dig"]), (["prove", "robust", "a", "-o", "x"], ["file,x"]),
+    (["verify", "x"], ["file,x"]), (["verify", "x", "--subject", "dig"], ["file,dig"]), (["verify", "x", "--key", "a"], ["file,a"]),
+    (["verify", "x", "--allow", "r"], ["plain,real-arithmetic"]), (["verify", "x", "--allow", "n"], ["plain,none"]),
+    (["report", "x", "--subject", "d"], ["file,d"]), (["show", "d"], ["file,d"]), (["claims", "acc"], ["plain,accuracy"]),
+    (["explain", "radius-s"], ["plain,radius-sign"]), (["explain", "real"], ["plain,real-arithmetic"])])
+def test_the_shell_is_told_what_could_come_next(words: list[str], wanted: list[str], monkeypatch: pytest.MonkeyPatch,
+                                                capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("_CERTIFY_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", " ".join(["certify", *words]))
+    monkeypatch.setenv("COMP_CWORD", str(len(words)))
+    assert main._run() == 0
+    assert capsys.readouterr().out.splitlines() == wanted
