@@ -46,6 +46,9 @@ def report(certificate: Path, subjects: tuple[str, ...], output: Path, allowed: 
     if any(output.resolve() == path.resolve() for path in [certificate, *keys, *map(Path, (file for files in pinned.values() for file in files))]):
         raise UsageError("output-taken", "the output is one of the inputs: it would be lost", fix="choose another name with -o")
     require_writable(output, START, "report")
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise UsageError("setting-value", f"-o {output}: a report is an HTML page in a file",
+                         fix="give a name that ends in .html; a browser prints the page to PDF")
     limits = Limits(blas=blas) if work is None else Limits(work=work, blas=blas)
     allow = allowed_names(allowed)
     given, pems = read_subjects(pinned, limits), public_keys(keys, threshold, limits)

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,3 +83,41 @@ def test_the_shell_is_told_what_could_come_next(words: list[str], wanted: list[s
     monkeypatch.setenv("COMP_CWORD", str(len(words)))
     assert main._run() == 0
     assert capsys.readouterr().out.splitlines() == wanted
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (["explain", "region"], "certify claims region"), (["explain", "5"], "`certify --help` lists the exit statuses"),
+    (["report", "x.cert", "-o", "-"], "ends in .html"), (["report", "x.cert", "-o", "x.pdf"], "ends in .html"),
+    (["verify", "x.cert", "--key", "x.cert"], "(x.cert)"), (["explain", "malformed"], "an installed package has none"),
+    (["sign", "no.cert", "--key", "x.cert"], "no certificate")])
+def test_hints_lead_somewhere(words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                              capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("x.cert").write_bytes(robust_vectors.bases().witness.seal())
+    Path("no.cert").write_text("hello")
+    monkeypatch.setattr("sys.argv", ["certify", *words])
+    main._run()
+    told = "".join(capsys.readouterr())
+    assert said in told and not (words[0] == "sign" and "--subject" in told)
+    assert not list(tmp_path.glob("*.pdf")) and not Path("-").exists()
+
+
+@pytest.mark.parametrize(("words", "silent"), [(["claims"], True), (["explain"], True), (["verify", "x.cert"], False)])
+def test_only_a_verdict_that_is_lost_is_told(words: list[str], silent: bool, tmp_path: Path) -> None:
+    (tmp_path / "x.cert").write_bytes(b"hello")
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-P", "-c", "from certify.cli.main import main; main()", *words], cwd=tmp_path, stdout=writer,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert done.returncode == 73 and (done.stderr == "") == silent
+
+
+@pytest.mark.parametrize(("command", "words"), [("selftest", "it is not done, and says nothing"), ("prove", "nothing was written")])
+def test_an_interrupt_says_what_is_so(command: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*given: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sys.argv", ["certify", command])
+    monkeypatch.setattr(cli, "invoke", interrupted)
+    assert main._run() == 130 and capsys.readouterr().err == f"interrupted: {words}\n"
