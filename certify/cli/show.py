@@ -28,6 +28,7 @@ from certify.readers.vnnlib2 import declared_format, read_vnnlib2
 from certify.verification import decode, read_subject
 
 _MOST = 12
+_POINTS = ("point", "witness")
 
 
 @click.command()
@@ -67,12 +68,16 @@ def show(file: Path, part: str | None, subjects: tuple[Path, ...], array: str | 
         _tree(certificate)
     elif array is not None and array in certificate.evidence.items:
         value = certificate.evidence.items[array]
+        if array in _POINTS and (unit := _unit(certificate)):
+            click.echo(f"{array}: {unit}", err=True)  # what is on stdout is read by programs
         for entry in value if isinstance(value, tuple) else (value,):
             click.echo(f"{entry}" + (f"  {_float(entry)}" if isinstance(entry, Fraction) else ""))
     elif array is not None:
         if array not in certificate.evidence.arrays:
             raise UsageError("setting-value", f"--evidence {array}: no such item or array",
                              fix=f"there are {', '.join([*certificate.evidence.items, *certificate.evidence.arrays])}")
+        if array in _POINTS and (unit := _unit(certificate)):
+            click.echo(f"{array}: {unit}", err=True)
         for row in np.atleast_1d(certificate.evidence.arrays[array]).tolist():
             click.echo(json.dumps(row))
     else:
@@ -112,11 +117,24 @@ def _certificate(certificate: Certificate, size: int) -> None:
         shown = ", ".join(f"{_float(v)}" if isinstance(v, Fraction) else str(v) for v in value[:12]) if isinstance(value, tuple) else value
         more = f", ... ({len(value)} in all; --evidence {name} prints them exactly)" if isinstance(value, tuple) and len(value) > 12 else ""
         click.echo(f"          {name}: {shown}{more}")
+        if name in _POINTS and (unit := _unit(certificate)):
+            click.echo(f"          ({name}: {unit})")
     made = certificate.producer
     click.echo(f"producer  {made['name']} {made['version']}, prover {made['prover']}, seed {made['seed']}")
     for keyid in certificate.signatures:
         click.echo(f"signature of the key {keyid} (not checked here: certify verify --key)")
     click.echo(f"id        {certificate.id}\nsize      {size} bytes")
+
+
+def _unit(certificate: Certificate) -> str:
+    """Return in which units a point of the evidence is, or nothing for kinds that are not known here."""
+    given = certificate.claim.given
+    if certificate.claim.kind == "region":
+        return "in the units of the property's X"
+    if "scale" not in given:
+        return ""
+    times = f" times {given['scale']}, that is after `scale`," if given["scale"] != 1 else ","
+    return f"in values of the points file{times} before `subtract` and `divide`"
 
 
 def _rows(certificate: Certificate) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from certify.errors import UsageError
+from certify.errors import Rejected, UsageError
 
 
 @click.group()
@@ -58,7 +58,11 @@ def sign(certificate: Path, private: Path, output: Path | None) -> None:
 
     limits = Limits()
     data = container.load_bytes(certificate, limits)
-    statement = container.read(data, limits, certificate.name)
+    try:
+        statement = container.read(data, limits, certificate.name)
+    except Rejected as trouble:
+        trouble.what = trouble.what.split("; a subject file is named behind --subject")[0]  # which is no option of this command
+        raise
     try:
         secret = load_pem_private_key(container.load_bytes(private, limits), None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
