@@ -11,9 +11,16 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from certify.errors import OutputError, UsageError
+from certify.errors import CertifyError, UsageError
 
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class OutputError(CertifyError):
+    """The result could not be written; nothing was left behind under the requested name."""
+
+    verdict = "output"
+    exit_status = 73
 
 
 @contextlib.contextmanager

@@ -30,7 +30,13 @@ def public_keys(paths: Sequence[Path], threshold: int | None, limits: Limits) ->
     if threshold is not None and not 1 <= threshold <= len(paths):
         raise UsageError("setting-value", f"--threshold {threshold} with {len(paths)} keys", fix="give a number from 1 to that of the keys")
     keys = [load_bytes(path, limits) for path in paths]
-    ids = [read_key(key)[1] for key in keys]
+    ids = []
+    for path, key in zip(paths, keys, strict=True):
+        try:
+            ids.append(read_key(key)[1])
+        except UsageError as trouble:
+            trouble.where = trouble.where or one_line(str(path))
+            raise
     if len(set(ids)) != len(ids):
         raise UsageError("setting-value", "the same key is given twice", fix="give each key once")
     return keys

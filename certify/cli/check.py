@@ -208,7 +208,7 @@ def _answer(options: argparse.Namespace) -> tuple[int, list[str]]:
         path = Path(name)
         given = read_subjects(pinned_subjects(options.subject), limits)
         result = check(load_bytes(path, limits), path.name, given, allowed_names(options.allow), limits.fresh(),
-                       public_keys([Path(key) for key in options.key], options.threshold, limits), options.threshold)
+                       public_keys([Path(key) for key in options.key], options.threshold, limits) or None, options.threshold)
     except CertifyError as trouble:
         told = {"file": name, "verdict": trouble.verdict, "code": trouble.code, "what": trouble.what, "where": trouble.where, "fix": trouble.fix}
         if options.json:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from certify import registry
+from certify.cli.completion import kind_names
 from certify.cli.output import say
 from certify.errors import Declined, UsageError
 from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational
@@ -39,7 +40,7 @@ def prover_for(kind: str) -> Prover:
 
 
 @click.command()
-@click.argument("kind", required=False)
+@click.argument("kind", required=False, shell_complete=kind_names)
 def claims(kind: str | None) -> None:
     """List the kinds of claims; with KIND, its roles, fields and defaults."""
     if kind is None:

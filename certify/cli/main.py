@@ -32,6 +32,8 @@ _COMMANDS = {
     "sign": ("certify.cli.sign:sign", "Sign a certificate; its id stays the same."),
     "verify": ("certify.cli.verify:verify", "Verify certificates against their subject files."),
 }
+_LISTS = ("claims", "completion", "doctor", "explain", "provers", "show")  # whose output is no verdict
+_WRITERS = ("convert", "key", "prove", "report", "sign")
 
 
 class _Lazy(click.Group):
@@ -82,7 +84,8 @@ def main() -> None:
     except OSError as trouble:  # whoever read the verdict went away, or the disk is full: nobody may take silence for a verdict
         if sys.stdout is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        say(f"error: the verdict can't be written: {trouble.strerror or trouble}", err=True)
+        if trouble.errno != errno.EPIPE or sys.argv[1:2] not in [[name] for name in _LISTS]:  # `certify claims | head` is no accident
+            say(f"error: the verdict can't be written: {trouble.strerror or trouble}", err=True)
         status = 73
     sys.exit(status)
 
@@ -103,7 +106,8 @@ def _run() -> int:
         say(*([wrong] if wrong else []), err=True)
         return done.exit_code or (2 if wrong else 0)
     except (click.Abort, KeyboardInterrupt):
-        say("interrupted: files are written whole or not at all", err=True)
+        writes = sys.argv[1:2] in [[name] for name in _WRITERS]
+        say(f"interrupted: {'files are written whole or not at all' if writes else 'it is not done, and says nothing'}", err=True)
         return 130
     except click.ClickException as trouble:
         return misused(trouble)

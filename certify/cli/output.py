@@ -18,7 +18,8 @@ from typing import Any
 import click
 
 from certify.cli.lines import printable
-from certify.errors import CertifyError, OutputError, UsageError
+from certify.errors import CertifyError, UsageError
+from certify.files import OutputError
 
 _COLOURS = {"verified": "green", "proved": "green", "refuted": "red", "rejected": "red", "declined": "yellow", "unknown": "yellow"}
 

@@ -17,6 +17,7 @@ import click
 
 from certify import archive, registry
 from certify.certificate import MIMETYPE, Kind
+from certify.cli.completion import file_names, kind_names
 from certify.cli.config import RANGES, Config, effort, read_config
 from certify.cli.output import as_json, error_json, fail, require_writable, verdict
 from certify.cli.settings import keyed, order_of, settings
@@ -24,11 +25,15 @@ from certify.errors import CertifyError, Rejected, UsageError
 
 Progress = Callable[[str, Mapping[str, Any]], None]
 _START = b"".join(itertools.islice(archive.pieces([("mimetype", MIMETYPE.encode())]), 2))  # how every certificate begins, and nothing else
+_WANTED = {"model": "an ONNX model", "property": "a VNN-LIB property", "points": "a .npy array or a CSV file"}
+_SCORES = "leave it out of the export, so that the network ends in scores (logits): which class is highest stays the same"
+_SCALED = "if it prepares the input, leave it out of the export and ask with --set subtract=... --set divide=... or scale=..."
+_ADVICE = {"Softmax": _SCORES, "LogSoftmax": _SCORES, "ArgMax": _SCORES, "Div": _SCALED}
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
-@click.argument("claim")
-@click.argument("subjects", nargs=-1)
+@click.argument("claim", shell_complete=kind_names)
+@click.argument("subjects", nargs=-1, shell_complete=file_names)
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A role, a field of the claim or a prover option.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the certificate goes.  [default: named after the subjects]")
 @click.option("--time-limit", default=None, metavar="TIME", help="Such as 90s, 10m, 1h; of a data set, for each row.  [default: none]")
@@ -145,16 +150,21 @@ def _prove(kind: Kind, subjects: tuple[str, ...], pairs: tuple[str, ...], config
     if beyond is not None:
         save(refuted, [beyond_out])
     word = "proved" if isinstance(outcome, Proved) else "refuted"
+    first = result.sentence if word == "proved" else f"shown instead: {result.sentence}"
     left, interrupted = (outcome.left, outcome.interrupted) if isinstance(outcome, Proved) else ("", False)
+    remarks = list(outcome.remarks)
+    if word == "proved" and given.get("radius", 0) is None and "smallest_margin" in result.figures:  # it was searched
+        remarks.insert(1, f"smallest margin {float(result.figures['smallest_margin']):.4g}")
+    noted += [f"{left}: of them nothing is claimed, and so the exit status is 4, not 0"] if left and not interrupted else []
     wrote = [f"wrote {path} ({len(data_out)} bytes), checked before it was written"]
     wrote += [f"wrote {refuted} ({len(beyond_out)} bytes), the counterexample, checked too"] if beyond is not None else []
     kept = "the same command goes on from there" if resume is not None else "with --resume DIR, the next run would go on from there"
     wrote += [f"interrupted: what was found so far was written; {kept}"] if interrupted else []
     other = () if beyond is not None else (target if path == refuted else refuted,)
-    _say(json_output, word, result.sentence, [*outcome.remarks, *noted, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
+    _say(json_output, word, first, [*remarks, *noted, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
                                               *wrote, *_stale(*other)],
          {"certificate": str(path), "id": result.id, "sentence": result.sentence, "claim": verification_json(result)["claim"],
-          "remarks": [*outcome.remarks, *noted],
+          "remarks": [*remarks, *noted],
           "assumptions": list(result.assumptions), "figures": result.figures, **({"refuted": str(refuted)} if beyond is not None else {}),
           **({"open": left} if left else {})})
     if interrupted:
@@ -189,7 +199,7 @@ def _names(files: Mapping[str, list[tuple[str, bytes]]]) -> dict[str, list[str]]
     for role, pairs in files.items():
         names[role] = []
         for index, (wanted, content) in enumerate(pairs):
-            shown = "".join(c if c.isalnum() or c in "_.+@=,-" else "_" for c in wanted)[:200] or "_"
+            shown = "".join(c if (c.isascii() and c.isalnum()) or c in "_.+@=,-" else "_" for c in wanted)[:200] or "_"
             name = by_content.get(content, shown)
             if taken.get(name, content) != content:
                 name = f"{role}-{name}" if f"{role}-{name}" not in taken else f"{role}-{index}-{name}"
@@ -211,7 +221,10 @@ def _placed(trouble: CertifyError, roles: Mapping[str, Any], files: Mapping[str,
     trouble.where = f"{roles[owner]}: {trouble.where}" if trouble.where else str(roles[owner])
     seen = _looks_like(files[owner]) if isinstance(files[owner], bytes) else ""
     if seen and not seen.startswith(owner):
-        trouble.fix = f"{roles[owner]} looks like {seen.split(': ')[1]}; {order}"
+        trouble.what = f"{roles[owner]} looks like {seen.split(': ')[1]}, not like {_WANTED[owner]}: {trouble.what}"
+        trouble.fix = order
+    if trouble.code == "onnx-operator":
+        trouble.fix = next((advice for name, advice in _ADVICE.items() if f"'{name}'" in trouble.what), trouble.fix)
     return trouble
 
 

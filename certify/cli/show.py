@@ -33,6 +33,7 @@ _MOST = 12
 _MOST_PRODUCER = 24
 _MOST_LINES = 10_000
 _MOST_DEPTH = 40
+_POINTS = ("point", "witness")
 
 
 @click.command()
@@ -72,12 +73,16 @@ def show(file: Path, part: str | None, subjects: tuple[Path, ...], array: str | 
         _tree(certificate)
     elif array is not None and array in certificate.evidence.items:
         value = certificate.evidence.items[array]
+        if array in _POINTS and (unit := _unit(certificate)):
+            say(f"{array}: {unit}", err=True)  # what is on stdout is read by programs
         for entry in value if isinstance(value, tuple) else (value,):
             say(f"{entry}" + (f"  {_float(entry)}" if isinstance(entry, Fraction) else ""))
     elif array is not None:
         if array not in certificate.evidence.arrays:
             raise UsageError("setting-value", f"--evidence {array}: no such item or array",
                              fix=f"there are {', '.join([*certificate.evidence.items, *certificate.evidence.arrays])}")
+        if array in _POINTS and (unit := _unit(certificate)):
+            say(f"{array}: {unit}", err=True)
         for row in np.atleast_1d(certificate.evidence.arrays[array]).tolist():
             say(json.dumps(row))
     else:
@@ -117,6 +122,8 @@ def _certificate(certificate: Certificate, size: int) -> None:
         shown = ", ".join(f"{_float(v)}" if isinstance(v, Fraction) else str(v) for v in value[:12]) if isinstance(value, tuple) else value
         more = f", ... ({len(value)} in all; --evidence {name} prints them exactly)" if isinstance(value, tuple) and len(value) > 12 else ""
         say(f"          {name}: {shown}{more}")
+        if name in _POINTS and (unit := _unit(certificate)):
+            say(f"          ({name}: {unit})")
     made = certificate.producer
     told = {key: quoted(made[key], _MOST_PRODUCER) for key in ("name", "version", "prover")}
     if any(text.startswith('"') for text in told.values()):  # not the words of one of our provers: no line is long enough to be broken
@@ -128,6 +135,17 @@ def _certificate(certificate: Certificate, size: int) -> None:
     if len(certificate.signatures) > _MOST:
         say(f"          ... ({len(certificate.signatures)} signatures in all)")
     say(f"id        {certificate.id}", f"size      {size} bytes")
+
+
+def _unit(certificate: Certificate) -> str:
+    """Return in which units a point of the evidence is, or nothing for kinds that are not known here."""
+    given = certificate.claim.given
+    if certificate.claim.kind == "region":
+        return "in the units of the property's X"
+    if "scale" not in given:
+        return ""
+    times = f" times {given['scale']}, that is after `scale`," if given["scale"] != 1 else ","
+    return f"in values of the points file{times} before `subtract` and `divide`"
 
 
 def _rows(certificate: Certificate) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import click
 
 from certify.cli.output import say
-from certify.errors import OutputError, UsageError
+from certify.errors import Rejected, UsageError
+from certify.files import OutputError
 
 
 @click.group()
@@ -66,7 +67,11 @@ def sign(certificate: Path, private: Path, output: Path | None) -> None:
     apart = output is not None and Path(os.path.realpath(output)) != place
     with contextlib.nullcontext() if apart else _locked(place, certificate):
         data = container.load_bytes(certificate, limits)
-        statement = container.read(data, limits, certificate.name)
+        try:
+            statement = container.read(data, limits, certificate.name)
+        except Rejected as trouble:
+            trouble.what = trouble.what.split("; a subject file is named behind --subject")[0]  # which is no option of this command
+            raise
         try:
             secret = load_pem_private_key(container.load_bytes(private, limits), None)
         except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -77,7 +82,7 @@ def sign(certificate: Path, private: Path, output: Path | None) -> None:
         _, keyid = signature.read_key(secret.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
         signatures = {**statement.signatures, keyid: secret.sign(signature.pre_authentication(statement.raw))}
         members = [member for member in archive.read(data, limits, certificate.name) if not member[0].startswith("signatures/")]
-        members += [(f"signatures/{name}", signature.envelope(statement.raw, name, signatures[name])) for name in sorted(signatures)]
+        members += [(f"signatures/{name}", signature.envelope(signature.start(statement.raw), name, signatures[name])) for name in sorted(signatures)]
         save(output if output is not None and apart else place, archive.pieces(members), new=apart)
     say(f"signed {output or certificate} with the key {keyid}", f"id {statement.id} (unchanged)")
 

@@ -10,6 +10,7 @@ from certify.certificate import Certificate, Claim
 from certify.claims import accuracy
 from certify.report.bounds import Margins, margins
 from certify.report.drawing import ROUNDED, Bar, Share, bars, shares
+from certify.report.gloss import accuracy_words
 from certify.report.html import Html, Section, join, number, paragraph, some, table, tag
 from certify.report.inputs import grey_range, witness_pictures
 from certify.report.outcome import Outcome
@@ -29,6 +30,14 @@ _STATUS = (("robust_row", "robust", "good", "every input within the radius gets 
 def headline(claim: Claim) -> str:
     """Return what a verified claim is."""
     return "certified accuracy"
+
+
+def gloss(outcome: Outcome) -> list[Html]:
+    """Return the claim in plain words."""
+    if outcome.claim is None or outcome.files is None:
+        return []
+    network = accuracy.neighbourhoods(outcome.claim.given, outcome.files, outcome.limits.fresh()).network
+    return [paragraph(accuracy_words(outcome.claim.given, outcome.claim.says, image_shape(network.input_shape, network.inputs)))]
 
 
 def not_claimed(claim: Claim) -> Sequence[str]:

@@ -8,7 +8,7 @@ verdict `verified` is worded or coloured as a success.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -18,6 +18,7 @@ from certify.errors import CertifyError
 from certify.report.html import Html, Section, join, number, paragraph, prose, rows, some, table, tag, whole
 from certify.report.kinds import family
 from certify.report.outcome import Outcome
+from certify.report.premises import Explanations, assumptions, paragraphs
 
 MOST_BYTES = 5 << 20
 START = b'<!doctype html>\n<html lang="en" data-made-by="certify report">'
@@ -25,6 +26,10 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _MOST_LINES = 100
 _MOST_VALUE = 600
 _MOST_FOLDED = 60
+_NO_CERTIFICATE = {
+    "rejected": "This file is no well-formed certificate. There is no claim in it that could be true or false, and nothing was verified.",
+    "declined": "This file could not be read as a certificate by this version, within these limits. That says nothing about what is in it.",
+}
 _MEANINGS = {
     "leaves": "pieces into which the evidence cuts the inputs; the checker bounds each on its own",
     "parts": "boxes of inputs of which the property consists",
@@ -38,7 +43,6 @@ _NOT_A_SUCCESS = {
                 "claim is false.",
     "declined": "The checker declined this certificate: it cannot say whether the claim is established. That says nothing about the claim.",
 }
-Explanations = Mapping[str, Mapping[str, Any]]
 
 
 def render(outcome: Outcome, explanations: Explanations) -> bytes:
@@ -54,11 +58,13 @@ def render(outcome: Outcome, explanations: Explanations) -> bytes:
 
 
 def _page(outcome: Outcome, explanations: Explanations, own: Sequence[Section], values_in_full: bool = True) -> bytes:
-    sections = [*_claim(outcome), *_subjects(outcome), *_assumptions(outcome, explanations), *own, *_check(outcome, values_in_full),
-                *_question(outcome, values_in_full), *_not_claimed(outcome), *_origin(outcome)]
-    strip = [tag("div", f"{outcome.word}: this certificate was not verified", class_="strip")] if not outcome.verified else []
+    results = next((k + 1 for k, section in enumerate(own) if section.name in ("bounds", "outputs")), len(own))
+    sections = [*_claim(outcome), *_subjects(outcome), *own[:results], *assumptions(outcome, explanations), *own[results:],
+                *_check(outcome, values_in_full), *_question(outcome, values_in_full), *_not_claimed(outcome), *_origin(outcome)]
+    thing = "certificate was not verified" if outcome.certificate is not None else "file is no certificate that could be read"
+    strip = [tag("div", f"{outcome.word}: this {thing}", class_="strip")] if not outcome.verified else []
     body = tag("body", *strip, _verdict(outcome, explanations), tag("main", *map(_section, sections)), _footer(outcome), class_=_look(outcome))
-    word = outcome.word.capitalize() if outcome.verified else outcome.word.upper()
+    word = outcome.word.upper() if not outcome.verified else "Counterexample" if outcome.refutes else "Verified"
     head = tag("head", tag("meta", charset="utf-8"), tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
                tag("meta", name_="viewport", content="width=device-width, initial-scale=1"), tag("meta", name_="color-scheme", content="light dark"),
                tag("title", f"{word} - certify report"), tag("style", Html((files("certify.report") / "page.css").read_text("utf-8"))))
@@ -89,10 +95,12 @@ def _verdict(outcome: Outcome, explanations: Explanations) -> Html:
         claim = outcome.verification.claim
         found = family(claim.kind)
         kicker = found.headline(claim) if found is not None else ""
-        return tag("header", tag("h1", tag("span", "Verified", class_="word"), *([": ", tag("span", kicker, class_="kicker")] if kicker else [])),
-                   paragraph(whole(outcome.verification.sentence), class_="sentence"),
-                   paragraph(f"The trusted checker ({outcome.checker}) verified the certificate when this page was made: the sentence is true of "
-                             "exactly the files below, provided that what it rests on holds."))
+        word = "Counterexample" if outcome.refutes else "Verified"
+        what = "verified this counterexample" if outcome.refutes else "verified the certificate"
+        return tag("header", tag("h1", tag("span", word, class_="word"), *([": ", tag("span", kicker, class_="kicker")] if kicker else [])),
+                   paragraph(whole(outcome.verification.sentence), class_="sentence"), *_gloss(outcome),
+                   paragraph(f"The trusted checker ({outcome.checker}) {what} when this page was made: the sentence is true of "
+                             "exactly the files below, provided that what it rests on holds."), *_demands(outcome))
     trouble = outcome.trouble
     if trouble is None:
         raise ValueError("an outcome has a verdict")
@@ -100,9 +108,34 @@ def _verdict(outcome: Outcome, explanations: Explanations) -> Html:
     told = [("code", tag("code", trouble.code)), ("what", prose(trouble.what)), *where, ("to do", prose(trouble.fix))]
     page = explanations.get(trouble.code)
     more = [tag("details", tag("summary", f"What the code {trouble.code} means"), paragraph(tag("strong", str(page["title"]))),
-                *_paragraphs(str(page["text"])))] if page is not None else []
+                *paragraphs(str(page["text"])))] if page is not None else []
     return tag("header", tag("h1", tag("span", outcome.word.upper(), class_="word")),
-               paragraph(_NOT_A_SUCCESS[outcome.word], class_="sentence"), rows(told), *more)
+               paragraph((_NOT_A_SUCCESS if outcome.certificate is not None else _NO_CERTIFICATE)[outcome.word], class_="sentence"), rows(told),
+               *(_demands(outcome) if outcome.certificate is not None else []), *more)
+
+
+def _gloss(outcome: Outcome) -> list[Html]:
+    """Return the claim in plain words, with a picture where there is one; nothing where that can't be computed."""
+    found = family(outcome.claim.kind) if outcome.claim is not None else None
+    try:
+        return found.gloss(outcome) if found is not None else []
+    except CertifyError:  # the sections say so too
+        return []
+
+
+def _demands(outcome: Outcome) -> list[Html]:
+    """Return what was demanded of the certificate beside its claim: signatures, and an allow list."""
+    signed = outcome.verification.signed_by if outcome.verification is not None and outcome.verified else ()
+    if not outcome.keys:
+        who = ["No key was demanded: who made the certificate was not checked."]
+    else:
+        who = [f"{some(outcome.needed, 'signature')} of {some(outcome.keys, 'given key')} {'was' if outcome.needed == 1 else 'were'} demanded",
+               *([": signed by ", join([part for keyid in signed for part in (" ", tag("code", keyid[:16]))]), "."] if signed else [
+                   "; who signed is not said of a certificate that was not verified."])]
+    names = ", ".join(sorted(outcome.allow or ())) or "none"
+    allow = " No list of allowed assumptions was given: all but the opt-in ones were accepted." if outcome.allow is None else (
+        f" Assumptions that were allowed: {names}.")
+    return [paragraph(*who, allow, class_="note")]
 
 
 def _claim(outcome: Outcome) -> list[Section]:
@@ -124,21 +157,6 @@ def _subjects(outcome: Outcome) -> list[Section]:
     words = ("The files had these digests when the certificate was checked. " if outcome.verified else "These files are named by the certificate. ")
     return [Section("subjects", "The files", join([
         paragraph(f"{words}Names are the author's; only the sha256 identifies a file."), rows(lines[:_MOST_LINES]), *_left(len(lines), "file")]))]
-
-
-def _assumptions(outcome: Outcome, explanations: Explanations) -> list[Section]:
-    certificate = outcome.certificate
-    if certificate is None:
-        return []
-    parts: list[Html] = []
-    for name in certificate.assumptions:
-        page = explanations.get(name)
-        parts.append(tag("h3", tag("code", name), f": {page['title']}" if page is not None else ""))
-        parts += _paragraphs(str(page["text"])) if page is not None else [
-            paragraph("This version knows no such assumption.")]
-    if not parts:
-        parts = [paragraph("Nothing outside the files." if outcome.verified else "The certificate lists nothing outside the files.")]
-    return [Section("assumptions", "What it rests on" if outcome.verified else "What it would rest on", join(parts))]
 
 
 def _check(outcome: Outcome, in_full: bool) -> list[Section]:
@@ -179,7 +197,7 @@ def _not_claimed(outcome: Outcome) -> list[Section]:
 def _origin(outcome: Outcome) -> list[Section]:
     """Return what identifies the certificate and says where it comes from."""
     certificate = outcome.certificate
-    told: list[tuple[str, str]] = [("certificate file", join(["sha256 ", tag("code", outcome.digest)]))]
+    told: list[tuple[str, str]] = [("certificate file" if certificate is not None else "file", join(["sha256 ", tag("code", outcome.digest)]))]
     if certificate is not None:
         told.insert(0, ("certificate id", tag("code", certificate.id)))
         told.append(("evidence", f"{certificate.evidence.kind}, version {certificate.evidence.version}"))
@@ -192,7 +210,7 @@ def _origin(outcome: Outcome) -> list[Section]:
         parts.append(tag("h3", "Producer, not checked"))
         parts.append(paragraph("What the author wrote about the making of the file. The verdict does not depend on it."))
         parts.append(rows((name, str(made[name])[:_MOST_VALUE] or "-") for name in ("name", "version", "prover", "solver", "seed") if name in made))
-    return [Section("origin", "The certificate", join(parts))]
+    return [Section("origin", "The certificate" if certificate is not None else "The file", join(parts))]
 
 
 def _signatures(outcome: Outcome, certificate: Certificate) -> Html:
@@ -210,10 +228,6 @@ def _signatures(outcome: Outcome, certificate: Certificate) -> Html:
 def _footer(outcome: Outcome) -> Html:
     return tag("footer", paragraph(f"Made by certify report ({outcome.checker}). This page is for reading: whoever relies on the verdict checks the "
                                    "certificate with certify-check, which runs the trusted checker alone."))
-
-
-def _paragraphs(text: str) -> list[Html]:
-    return [paragraph(prose(" ".join(block.split()))) for block in text.strip().split("\n\n")]
 
 
 def _value(value: Any, in_full: bool) -> str:
