@@ -4,14 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PYTHONPATH :=
 
-.PHONY: demo test test-slow lint bench reliability lock vectors docs clean
+.PHONY: install demo test test-slow lint bench reliability lock vectors docs clean
 
-$(VENV)/.installed: requirements.lock pyproject.toml
+$(VENV)/.packages: requirements.lock
 	$(PYTHON) -c 'import sys; sys.exit("certify needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.packages pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
+
+install: $(VENV)/.installed  ## after a change of pyproject.toml: seconds, where .venv is there
 
 demo: $(VENV)/.installed  ## prove, verify, tamper with and refute one digit
 	$(BIN)/python examples/demo.py
@@ -33,7 +38,7 @@ bench: $(VENV)/.installed
 reliability: $(VENV)/.installed
 	$(BIN)/python tests/reliability.py --write --mutants 100000 --fuzz 100000
 
-vectors: $(VENV)/.installed  ## write the corpus of test vectors again
+vectors: $(VENV)/.packages  ## write the corpus of test vectors again; needs no install, which needs the folders of vectors
 	$(BIN)/python tests/vectors/build.py
 
 docs: $(VENV)/.installed  ## write the pages that are made: docs/codes/ and docs/man/

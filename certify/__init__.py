@@ -15,14 +15,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from certify._version import VERSION as __version__
-from certify.errors import CertifyError, Declined, OutputError, Rejected, UsageError
+from certify.errors import CertifyError, Declined, Rejected, UsageError
 from certify.limits import Limits
 
 if TYPE_CHECKING:
     from certify.certificate import Certificate, Claim
+    from certify.files import OutputError
     from certify.verification import Verification, load, verify
 
-_LAZY = {"Certificate": "certificate", "Claim": "certificate", "Verification": "verification", "load": "verification", "verify": "verification"}
+_LAZY = {"Certificate": "certificate", "Claim": "certificate", "OutputError": "files", "Verification": "verification", "load": "verification",
+         "verify": "verification"}
 
 __all__ = ["Certificate", "CertifyError", "Claim", "Declined", "Limits", "OutputError", "Rejected", "UsageError", "Verification",
            "__version__", "load", "verify"]

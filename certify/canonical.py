@@ -32,7 +32,7 @@ def parse(data: bytes, limits: Limits, where: str) -> Json:
     limits.within(len(data), "json_bytes", where)
     limits.within(_depth(data), "depth", f"nesting of {where}")
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_float=_refuse, parse_int=_integer, parse_constant=_refuse)
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=_object, parse_float=_refuse, parse_constant=_refuse)
         again = encode(value)
     except (ValueError, RecursionError) as trouble:
         raise malformed(f"not canonical JSON: {trouble}", where) from None
@@ -77,12 +77,6 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     if len(made) != len(pairs):
         raise ValueError("a key occurs twice")
     return made
-
-
-def _integer(text: str) -> int:
-    if len(text) > 17:
-        raise ValueError("an integer of 2^53 or more")
-    return int(text)
 
 
 def _refuse(text: str) -> NoReturn:

@@ -14,7 +14,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
+from os import fstat
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,8 @@ from certify.limits import Limits
 
 DTYPES = ("|u1", "<i4", "<i8", "<u8", "<f4", "<f8")
 _DIGEST = Text(r"[0-9a-f]{64}")
-_NAME = Text(r"[\w.+@=,-]+")  # no spaces or brackets: a name must not read like a sentence or a digest
+_NAME = Text(r"[A-Za-z0-9_.+@=,-]+")  # nothing that is drawn as a space or bracket: a name must not read like a sentence or a digest
+_PLAIN = Text(r"[ -~]*")  # ASCII, since what is printable beyond it depends on the version of Python
 _KEY = r"[a-z][a-z0-9_]{0,58}"
 _WORD = Text(r"[a-z0-9][a-z0-9-]{0,63}")
 
@@ -43,7 +46,7 @@ STATEMENT = Record({
             "kind": _WORD, "version": Integer(1), "items": Raw(),
             "arrays": MapOf(_KEY, Record({"name": Text(), "sha256": _DIGEST, "dtype": Choice(DTYPES), "shape": ListOf(Integer(), most=8)})),
         }),
-        "producer": Record({"name": Text(), "version": Text(), "prover": Text(), "solver": Text(), "seed": Integer()}),
+        "producer": Record({"name": _PLAIN, "version": _PLAIN, "prover": _PLAIN, "solver": _PLAIN, "seed": Integer()}),
     }),
 })
 
@@ -68,31 +71,27 @@ def members(content: Json, arrays: Mapping[str, np.ndarray[Any, Any]], inputs: M
     """Return the members of a certificate in their order; `content` is the JSON of the statement."""
     raw = canonical.encode(content)
     found: list[archive.Member] = [("mimetype", MIMETYPE.encode()), ("certificate.json", raw)]
-    found += [(f"evidence/{key}.bin", _bytes(arrays[key])) for key in sorted(arrays)]
+    found += [(f"evidence/{key}.bin", np.ascontiguousarray(arrays[key]).tobytes()) for key in sorted(arrays)]
     found += [(f"inputs/{digest}", inputs[digest]) for digest in sorted(inputs)]
     if signatures:
         from certify import signature
-        found += [(f"signatures/{keyid}", signature.envelope(raw, keyid, signed)) for keyid, signed in sorted(signatures.items())]
+        start = signature.start(raw)
+        found += [(f"signatures/{keyid}", signature.envelope(start, keyid, signed)) for keyid, signed in sorted(signatures.items())]
     return found
 
 
-def array_entry(key: str, array: np.ndarray[Any, Any]) -> Json:
-    """Return the statement's description of an evidence array."""
-    digest = hashlib.sha256(_bytes(array)).hexdigest()
-    return {"name": f"evidence/{key}.bin", "sha256": digest, "dtype": array.dtype.str, "shape": list(array.shape)}
-
-
 def load_bytes(path: Path, limits: Limits) -> bytes:
-    """Return a file's bytes; raises UsageError `file-unreadable`, or Declined `limit-reached` for its size."""
+    """Return the bytes of a regular file; raises UsageError `file-unreadable`, or Declined `limit-reached` for its size."""
     try:
-        if path.is_dir():
-            raise OSError("it is a directory")
-        with open(path, "rb") as stream:  # in pieces: to read up to a limit at once would reserve all of it
-            data = b"".join(stream.read(1 << 20) for _ in range((limits.file_bytes >> 20) + 1))
+        if not S_ISREG(path.stat().st_mode):  # to open a pipe would wait for whoever writes into it, and a device has no end
+            raise OSError("it is no regular file")
+        with open(path, "rb") as stream:
+            size = fstat(stream.fileno()).st_size
+            limits.within(size, "file_bytes", f"size of {path.name} in bytes")
+            data = stream.read(size)  # not up to the limit: that would reserve all of it
     except (OSError, ValueError) as trouble:
-        reason = getattr(trouble, "strerror", None) or trouble
-        raise UsageError("file-unreadable", f"can't read {path}: {reason}", fix="check the path and its permissions") from None
-    limits.within(len(data), "file_bytes", f"size of {path.name} in bytes")
+        raise UsageError("file-unreadable", f"can't read {path}: {getattr(trouble, 'strerror', None) or trouble}",
+                         fix="check the path and its permissions") from None
     return data
 
 
@@ -107,26 +106,27 @@ def read(data: bytes, limits: Limits, where: str) -> Statement:
     rest = dict(found[2:])
     if len(rest) != len(found) - 2:
         raise malformed("two members of one name", where)
-    names = [subject["name"] for subject in decoded["subject"]]
-    if any(a >= b for a, b in itertools.pairwise(names)):
-        raise malformed("the subjects are not in ascending order of name, each once", "certificate.json.subject")
-    listed = decoded["predicate"]["assumptions"]
-    if any(a >= b for a, b in itertools.pairwise(listed)):
-        raise malformed("the assumptions are not in ascending order, each once", "certificate.json.predicate.assumptions")
+    names, listed = [subject["name"] for subject in decoded["subject"]], decoded["predicate"]["assumptions"]
+    for words, place in ((names, "subject"), (listed, "predicate.assumptions")):
+        if any(a >= b for a, b in itertools.pairwise(words)):
+            raise malformed("the entries are not in ascending order, each once", f"certificate.json.{place}")
     arrays = {key: _array(key, entry, rest.pop(entry["name"], None), limits)
               for key, entry in decoded["predicate"]["evidence"]["arrays"].items()}
     inputs = _inputs({name: rest.pop(name) for name in list(rest) if name.startswith("inputs/")}, decoded)
-    signatures: dict[str, bytes] = {}
-    for name in [name for name in rest if name.startswith("signatures/")]:
-        from certify import signature
-        keyid = name.removeprefix("signatures/")
-        signatures[keyid] = signature.signed(raw, keyid, bytes(rest.pop(name)))
+    signed = {name.removeprefix("signatures/"): rest.pop(name) for name in list(rest) if name.startswith("signatures/")}
+    signatures = _signatures(raw, signed) if signed else {}
     if rest:
         raise Rejected("unused-evidence", f"the member {next(iter(rest))!r} is not named in certificate.json", where=where,
                        fix="ask the author for a certificate without it")
     if [name for name, _ in members(content, arrays, inputs, signatures)] != [name for name, _ in found]:
         raise malformed("the members are not in their order", where)
     return Statement(hashlib.sha256(raw).hexdigest(), decoded, arrays, inputs, raw, signatures)
+
+
+def _signatures(raw: bytes, found: Mapping[str, bytes | memoryview]) -> dict[str, bytes]:
+    from certify import signature
+    start = signature.start(raw)
+    return {keyid: signature.signed(start, keyid, bytes(data)) for keyid, data in found.items()}
 
 
 def _array(key: str, entry: Mapping[str, Any], data: bytes | memoryview | None, limits: Limits) -> np.ndarray[Any, Any]:
@@ -161,8 +161,3 @@ def _inputs(found: Mapping[str, bytes | memoryview], decoded: Mapping[str, Any])
                            fix="the file was changed after it was made: ask the author for the original")
         inputs[digest] = bytes(data)
     return inputs
-
-
-def _bytes(array: np.ndarray[Any, Any]) -> memoryview | bytes:
-    return np.ascontiguousarray(array).tobytes()
-

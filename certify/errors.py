@@ -54,13 +54,6 @@ class UsageError(CertifyError):
     exit_status = 2
 
 
-class OutputError(CertifyError):
-    """The result could not be written; nothing was left behind under the requested name."""
-
-    verdict = "output"
-    exit_status = 73
-
-
 def malformed(what: str, where: str = "") -> Rejected:
     """Return the error for bytes that are no certificate of this format."""
     return Rejected("malformed", what, where=where, fix="the file is damaged, or not written by a conforming tool: ask its author for a new one")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from certify.container import Statement
 from certify.errors import Declined, Rejected, UsageError, malformed
 from certify.limits import Limits
 
+_MOST_KEY = 1 << 16
 _MOST_RATIO = 200  # unpacked to packed: real models and properties stay below 20, bombs come near 1000
 Subjects = Sequence["str | Path"] | Mapping[str, "str | Path | Sequence[str | Path]"]
 
@@ -54,35 +55,36 @@ def load(path: str | Path, limits: Limits | None = None) -> Certificate:
 
 
 def verify(path: str | Path, subjects: Subjects = (), allow: Set[str] | None = None, limits: Limits | None = None,
-           keys: Sequence[str | Path] = (), threshold: int | None = None) -> Verification:
+           keys: Sequence[str | Path] | None = None, threshold: int | None = None) -> Verification:
     """Verify the certificate at `path` against subject files and return what was verified.
 
     `subjects` is a list of files, matched by digest, or a mapping that pins roles; a subject that the certificate carries
     needs no file. `allow` is the set of allowed assumptions (None: all but the opt-in ones). `keys` are files
-    of Ed25519 public keys in PEM, of which `threshold` (None: all) must have signed. Raises Rejected, Declined or UsageError (a file that
+    of Ed25519 public keys in PEM, of which `threshold` (None: all) must have signed; None asks for no signature, an empty list is an error.
+    Raises Rejected, Declined or UsageError (a file that
     can't be read).
     """
-    if isinstance(subjects, str) or isinstance(allow, str) or isinstance(keys, str):
-        raise TypeError("subjects and keys are lists of files (or subjects a mapping), allow a set of names; a single string is neither")
+    if isinstance(subjects, str) or isinstance(allow, str) or isinstance(keys, (str, bytes, Mapping)):
+        raise TypeError("subjects and keys are lists of files (or subjects a mapping), allow a set of names; a single string is none of these")
     assumptions.require_known(allow)
     limits = (limits or Limits()).fresh()
     data = container.load_bytes(Path(path), limits)
     return check(data, Path(path).name, read_subjects(subjects, limits), allow, limits,
-                 [container.load_bytes(Path(key), limits) for key in keys], threshold)
+                 None if keys is None else [container.load_bytes(Path(key), replace(limits, file_bytes=_MOST_KEY)) for key in keys], threshold)
 
 
 def check(data: bytes, name: str, subjects: Mapping[str, Sequence[tuple[str, bytes]]], allow: Set[str] | None, limits: Limits,
-          keys: Sequence[bytes] = (), threshold: int | None = None) -> Verification:
+          keys: Sequence[bytes] | None = None, threshold: int | None = None) -> Verification:
     """Verify the bytes of a certificate; `subjects` maps a role, or "" for any, to (file name, bytes) pairs, `keys` are public keys (PEM)."""
     try:
         statement = container.read(data, limits, name)
         signers: tuple[str, ...] = ()
-        if keys:
+        if keys is not None or threshold is not None:
             from certify import signature
-            signers = signature.require(statement.raw, statement.signatures, keys, len(keys) if threshold is None else threshold)
+            signers = signature.require(statement.raw, statement.signatures, list(keys or ()), threshold)
         certificate = decode(statement)
         kind = registry.kind(certificate.claim.kind, certificate.claim.version)
-        files = _match(certificate, kind, subjects, statement.inputs)
+        files, carried = _match(certificate, kind, subjects, statement.inputs)
         result = kind.check(certificate.claim, certificate.evidence, files, limits)
         unread = len(statement.signatures) - len(signers)
     except MemoryError:
@@ -92,8 +94,9 @@ def check(data: bytes, name: str, subjects: Mapping[str, Sequence[tuple[str, byt
     digests = {subject.name: subject for subject in certificate.subjects}
     return Verification(certificate.id, certificate.claim, certificate.claim.sentence(),
                         {role: tuple(digests[name] for name in _names(given)) for role, given in certificate.claim.roles.items()},
-                        certificate.assumptions, (*result.facts, *(("products by a BLAS, as this run allows",) if limits.blas else ()),
-                                                     *((f"{unread} signatures not checked: no key of theirs was given",) if unread else ())),
+                        certificate.assumptions, (*result.facts, *(f"{role} read from a copy inside the certificate" for role in carried),
+                                                  *(("products by a BLAS, as this run allows",) if limits.blas else ()),
+                                                  *((f"signatures not checked, for no key of theirs was given: {unread}",) if unread else ())),
                         {**result.figures, "work": limits.spent}, f"certify {VERSION}", signers)
 
 
@@ -144,11 +147,12 @@ def read_subject(path: Path, limits: Limits) -> bytes:
     return plain
 
 
-def _match(certificate: Certificate, kind: Kind, given: Mapping[str, Sequence[tuple[str, bytes]]], inputs: Mapping[str, bytes]) -> Files:
-    """Return the bytes for every role: by digest from the files given, else from the copies that the certificate carries."""
+def _match(certificate: Certificate, kind: Kind, given: Mapping[str, Sequence[tuple[str, bytes]]],
+           inputs: Mapping[str, bytes]) -> tuple[Files, list[str]]:
+    """Return the bytes for every role: by digest from the files given, else from the copies that the certificate carries, and the roles of such."""
     digests = {subject.name: subject.sha256 for subject in certificate.subjects}
     wanted = {role: [digests[name] for name in _names(names)] for role, names in certificate.claim.roles.items()}
-    available: dict[str, bytes] = dict(inputs)
+    available: dict[str, bytes] = {}
     for role, files in given.items():
         if role and role not in wanted:
             raise UsageError("role-unknown", f"the claim has no role {role!r}", fix=f"its roles are {', '.join(wanted)}")
@@ -158,13 +162,15 @@ def _match(certificate: Certificate, kind: Kind, given: Mapping[str, Sequence[tu
                 raise Rejected("subject-mismatch", f"{name} (sha256 {digest[:12]}) is not the file that the claim is about", where=role,
                                fix="`certify show` prints the names and digests of the files that it is about")
             available[digest] = data
+    carried = [role for role, needed in wanted.items() if any(digest in inputs and digest not in available for digest in needed)]
+    available = {**inputs, **available}
     for role, needed in wanted.items():
         for digest in needed:
             if digest not in available:
                 raise Declined("subject-missing", f"no file was given for the role {role!r} (sha256 {digest[:12]})",
                                fix="name it with --subject FILE")
     many = {role.name for role in kind.roles if role.many}
-    return {role: tuple(available[d] for d in needed) if role in many else available[needed[0]] for role, needed in wanted.items()}
+    return {role: tuple(available[d] for d in needed) if role in many else available[needed[0]] for role, needed in wanted.items()}, carried
 
 
 def _check_roles(kind: Kind, roles: Mapping[str, str | tuple[str, ...]], names: Set[str]) -> None:

@@ -20,7 +20,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 sys.path.insert(0, str(ROOT))
 
-from certify.errors import CertifyError, Declined, OutputError, Rejected, UsageError  # noqa: E402
+from certify.errors import CertifyError, Declined, Rejected, UsageError  # noqa: E402
+from certify.files import OutputError  # noqa: E402
 from certify.limits import Limits  # noqa: E402
 from certify.verification import check  # noqa: E402
 

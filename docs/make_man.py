@@ -31,7 +31,7 @@ _EXIT = (
 )
 _EXIT_OF_CHECK = (
     ("0", "verified"), ("1", "rejected"), ("2", "usage: an unknown option, or a file that can't be read"), ("3", "declined: this checker can't say"),
-    ("70", "internal error: no verdict was reached"), ("73", "the verdict can't be written"),
+    ("70", "internal error: no verdict was reached"), ("73", "the verdict can't be written"), ("130", "interrupted"),
 )
 _ENVIRONMENT = (
     ("NO_COLOR", "If it is set, verdicts are not coloured. They are coloured on a terminal only."),

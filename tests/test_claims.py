@@ -7,7 +7,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from certify.errors import CertifyError
 from certify.limits import Limits
-from toolkit import Specimen, model, npy, refused
+from certify.verification import check
+from kinds.region_vectors import bases
+from toolkit import Specimen, model, npy, pack, refused
 
 leaf = {"tree": np.array([-1], "<i4")}
 RG = {
@@ -248,3 +250,15 @@ def test_inputs_beyond_float32_have_no_execution_to_speak_of(items):
     made = specimen("(assert (<= Y_0 0))", box, (([[0, 0]], [1e30]),), items=items, assumptions=[])
     made.given["semantics"] = "exec32"
     refused("exec32-overflow", made.verify)
+
+
+def test_a_verdict_says_which_files_were_read_from_the_certificate_itself() -> None:
+    leaf = bases().leaf
+    content = leaf.content()
+    digests = {subject["name"]: subject["digest"]["sha256"] for subject in content["subject"]}
+    copies = {digests[name]: data for name, data in leaf.files.values()}
+    whole = {role: [pair] for role, pair in leaf.files.items()}
+    for given in ({}, {"model": whole["model"]}, whole):
+        said = check(pack(content, leaf.arrays, copies), "a", given, None, Limits().fresh()).facts
+        assert {fact for fact in said if "inside the certificate" in fact} == {f"{role} read from a copy inside the certificate"
+                                                                               for role in whole.keys() - given.keys()}

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from certify.cli.explain import pages as explained
-from certify.errors import Declined, OutputError, Rejected, UsageError
+from certify.errors import Declined, Rejected, UsageError
+from certify.files import OutputError
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "docs"))

@@ -111,3 +111,17 @@ def test_python_of_other_pages_names_what_exists(page: str, tmp_path: Path) -> N
     code = "\n".join(text for language, text in blocks(DOCS / page) if language == "python")
     done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and done.stdout, done.stderr
+
+
+def test_the_checker_alone_needs_what_the_page_on_archives_says(tmp_path: Path) -> None:
+    examples(tmp_path)
+    shell(tmp_path, ["certify prove region clip.onnx clip.vnnlib -o out.cert"])
+    code = ("import sys\nfor name in ('click', 'rich', 'cryptography', 'cffi', 'onnx', 'onnxruntime', 'scipy', 'certify_solvers'):\n"
+            "    sys.modules[name] = None\n"
+            "from certify.cli.check import _answer, _parser\n"
+            "options = _parser().parse_args(['out.cert', '--subject', 'clip.onnx', '--subject', 'clip.vnnlib'])\noptions.inside = 0\n"
+            "print(_answer(options)[0])")
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "0\n", done.stderr
+    said = (DOCS / "archive.md").read_text("utf-8")
+    assert "--no-deps certify-engine numpy python-flint\n" in said

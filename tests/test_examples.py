@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from certify.cli.main import cli
 from kinds.region_vectors import bases
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT / "examples"))
 
 import audit  # noqa: E402
+
+_ALLOW = ("--allow", "real-arithmetic")
 
 
 @pytest.fixture
@@ -36,26 +42,88 @@ def run(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str], *words: 
     return status, capsys.readouterr().out.splitlines()
 
 
-def test_all_verified(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    status, lines = run(folders, capsys, "--allow", "real-arithmetic")
-    assert status == 0 and [line.split()[0] for line in lines] == ["verified", "verified", "2"]
-    assert lines[0].endswith("rests on: real-arithmetic)  [1.cert]") and lines[1].endswith("[deeper/0.cert]")
+def words(lines: list[str]) -> list[str]:
+    """Return the first word of each line but the last."""
+    return [line.split()[0] for line in lines[:-1]]
+
+
+def test_what_holds_and_what_is_refuted(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    status, lines = run(folders, capsys, *_ALLOW)
+    assert status == 5 and words(lines) == ["refuted", "holds"]
+    assert "region: No input" in lines[1] and "; rests on: real-arithmetic; id " in lines[1] and lines[1].endswith("[deeper/0.cert]")
+    assert all(f"{role} " in lines[1] for role in ("model", "property"))
+    assert lines[-1] == "2 certificates: 1 holds, 1 refuted"
+    (folders[0] / "1.cert").unlink()
+    assert run(folders, capsys, *_ALLOW)[0] == 0
 
 
 def test_the_worst_status_counts(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(folders, capsys)[0] == 3  # nothing is allowed by default
+    status, lines = run(folders, capsys)  # nothing is allowed by default
+    assert status == 3 and all("assumption-not-allowed" in line for line in lines[:2])
     assert run(folders, capsys, "--allow", "wishful")[0] == 2
     whole = (folders[0] / "1.cert").read_bytes()
     (folders[0] / "2.cert").write_bytes(whole[:-1])
-    status, lines = run(folders, capsys, "--allow", "real-arithmetic")
-    assert status == 1 and [line.split()[0] for line in lines] == ["verified", "rejected", "verified", "2"]
+    status, lines = run(folders, capsys, *_ALLOW)
+    assert status == 1 and words(lines) == ["refuted", "rejected", "holds"]
     (folders[0] / "2.cert").unlink()
     next(folders[1].glob("1-*.vnnlib")).unlink()
-    status, lines = run(folders, capsys, "--allow", "real-arithmetic")
-    assert status == 3 and "declined   subject-missing" in lines[0]
-    monkeypatch.setattr("certify.load", lambda path: 1 / 0)
-    status, lines = run(folders, capsys, "--allow", "real-arithmetic")
-    assert status == 70 and lines[0].startswith("internal   ZeroDivisionError")
+    status, lines = run(folders, capsys, *_ALLOW)
+    assert status == 3 and lines[0].startswith("declined   subject-missing")
+    monkeypatch.setattr(audit, "_CHECK", "1 / 0")
+    status, lines = run(folders, capsys, *_ALLOW)
+    assert status == 70 and "ZeroDivisionError" in lines[0] and words(lines) == ["internal", "internal"]
+
+
+def test_a_copy_inside_the_certificate_is_not_enough(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    made = copy.deepcopy(bases().leaf)
+    made.inputs = {hashlib.sha256(data).hexdigest(): data for _, data in made.files.values()}
+    (folders[0] / "1.cert").unlink()
+    (folders[0] / "deeper/0.cert").write_bytes(made.seal())
+    assert run(folders, capsys, *_ALLOW)[0] == 0
+    for path in folders[1].glob("*-*.onnx"):
+        path.unlink()
+    status, lines = run(folders, capsys, *_ALLOW)
+    assert status == 3 and "no file of the folder is its model" in lines[0]
+
+
+def test_weaker_than_the_policy(folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in (*folders[0].glob("*.cert"), *folders[0].glob("*/*.cert")):
+        path.unlink()
+    monkeypatch.chdir(tmp_path)
+    digits = [str(shutil.copy(ROOT / "examples/digits" / name, folders[1])) for name in ("digits.onnx", "images.npy")]
+    for name, radius, clip in (("a", "1", "[0,1]"), ("b", "1/2", "[0,1]"), ("c", "1", "null")):
+        asked = ["row=3", f"radius={radius}", "scale=1/16", f"clip={clip}"]
+        made = CliRunner().invoke(cli, ["prove", "robust", *digits, *(word for pair in asked for word in ("--set", pair)), "-o",
+                                        str(folders[0] / f"{name}.cert")])
+        assert made.exit_code == 0, made.output
+    status, lines = run(folders, capsys, *_ALLOW)
+    assert status == 4 and words(lines) == ["holds", "weaker", "weaker"] and lines[-1] == "3 certificates: 1 holds, 2 weaker"
+    monkeypatch.setattr(audit, "POLICY", {})
+    assert words(run(folders, capsys, *_ALLOW)[1]) == ["weaker"] * 3
+
+
+def test_keys_and_threshold(folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (folders[0] / "1.cert").unlink()
+    certificate = folders[0] / "deeper/0.cert"
+    for asked in (["key", "new", "ann"], ["key", "new", "bob"], ["sign", str(certificate), "--key", "ann.pem", "-o", "signed.cert"]):
+        assert CliRunner().invoke(cli, asked).exit_code == 0
+    both = ("--key", "ann.pub.pem", "--key", "bob.pub.pem")
+    assert run(folders, capsys, *_ALLOW, *both)[0] == 1
+    shutil.move("signed.cert", certificate)
+    status, lines = run(folders, capsys, *_ALLOW, *both)
+    assert status == 1 and "signature-missing" in lines[0]
+    status, lines = run(folders, capsys, *_ALLOW, *both, "--threshold", "1")
+    assert status == 0 and "; signed by " in lines[0]
+
+
+def test_a_file_that_cannot_be_read_is_skipped(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    (folders[1] / "junk.gz").write_bytes(b"no gzip")
+    (folders[0] / "1.cert").unlink()
+    assert audit.main([*map(str, folders), *_ALLOW]) == 0
+    said = capsys.readouterr()
+    assert said.err.startswith("warning: skipped ") and "junk.gz: gzip-damaged" in said.err and said.out.startswith("holds ")
 
 
 def test_an_empty_folder_is_not_a_success(folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,6 +133,6 @@ def test_an_empty_folder_is_not_a_success(folders: tuple[Path, Path], tmp_path: 
 
 
 def test_names_stay_on_their_line(folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    (folders[0] / "a\nverified   everything.cert").write_bytes(b"PK")
-    lines = run(folders, capsys, "--allow", "real-arithmetic")[1]
-    assert len(lines) == 4 and sum(line.startswith("verified") for line in lines) == 2
+    (folders[0] / "a\nholds      everything.cert").write_bytes(b"PK")
+    lines = run(folders, capsys, *_ALLOW)[1]
+    assert len(lines) == 4 and sum(line.startswith("holds") for line in lines) == 1

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from certify.container import load_bytes
+from certify.errors import Declined, UsageError
+from certify.limits import Limits
 from kinds.container_vectors import vectors as container_vectors
 from kinds.region_vectors import bases
 from kinds.robust_vectors import specimen as robust_specimen
@@ -116,8 +121,8 @@ def test_memory_and_time_limits_of_the_child_decline(tmp_path: Path) -> None:
     asked = {"certificates": [str(tmp_path / "a.cert")], "inside": 0, "json": False, "memory": (8 << 20) - (1 << 30)}  # 8 MiB in all
     done = subprocess.run([sys.executable, "-c", "from certify.cli.check import child; child()"], input=json.dumps(asked), capture_output=True,
                           text=True, check=True)
-    status, text = json.loads(done.stdout)
-    assert status == 3 and text.startswith("declined  limit-reached")
+    status, lines = json.loads(done.stdout)
+    assert status == 3 and lines[0].startswith("declined  limit-reached")
     status, output, _ = _check(tmp_path, leaf.seal(), dict(leaf.files.values()), "--json")
     assert status == 0 and json.loads(output)["verdict"] == "verified"
 
@@ -126,3 +131,22 @@ def test_a_small_file_is_checked_in_little_memory(tmp_path: Path) -> None:
     made = robust_specimen(2)
     status, said, _ = _check(tmp_path, made.seal(), {name: data for name, data in made.files.values()}, "--memory", "512MiB")
     assert (status, said.split()[0]) == (0, "verified"), said
+
+
+def test_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        started = time.monotonic()
+        with pytest.raises(UsageError) as caught:
+            load_bytes(path, Limits())
+        assert caught.value.code == "file-unreadable" and time.monotonic() - started < _SECONDS
+
+
+def test_a_sparse_file_above_the_limit_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "sparse").open("wb") as stream:
+        stream.truncate(10 << 30)
+    tracemalloc.start()
+    with pytest.raises(Declined) as caught:
+        load_bytes(tmp_path / "sparse", Limits())
+    assert caught.value.code == "limit-reached" and tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()

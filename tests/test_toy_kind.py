@@ -19,6 +19,10 @@ sys.path.append(str(TOY))
 
 import apply  # noqa: E402
 
+from certify.registry import KINDS  # noqa: E402
+
+pytestmark = pytest.mark.skipif("reaches" in KINDS, reason="the example is applied to this checkout already")
+
 _PARTS = ("certify", "solvers", "problems", "docs", "examples", "tests", "pyproject.toml", "README.md", "CONTRIBUTING.md", "SECURITY.md",
           "CHANGELOG.md", "LICENSE", ".importlinter", "cli.py")
 
@@ -88,6 +92,13 @@ def test_an_edit_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not once"):
         apply.apply(tmp_path)
     assert {path.read_text() for path in tmp_path.rglob("*") if path.is_file()} == {"another version\n"}
+
+
+def test_vectors_are_made_before_the_package_is_installed() -> None:
+    """The package can't be built without the folders that it includes, so nothing that writes them may need it."""
+    rules = dict(re.findall(r"^([\w$()/.]+): ([^#\n]*)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    assert rules["vectors"].split() == ["$(VENV)/.packages"] and "$(VENV)/.packages" in rules["$(VENV)/.installed"]
+    assert '"vectors", "install", "docs"' in (TOY / "apply.py").read_text("utf-8")
 
 
 def test_the_commands_of_the_guide(installed: Path, tmp_path: Path) -> None:

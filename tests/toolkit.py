@@ -18,6 +18,7 @@ from certify.certificate import PREDICATE_TYPE, TYPE
 from certify.errors import CertifyError
 from certify.limits import Limits
 from certify.verification import Verification, check
+from certify_solvers.common.emit import array_entry
 
 Layers = Sequence[tuple[Sequence[Sequence[float]], Sequence[float]]]
 
@@ -80,7 +81,7 @@ class Specimen:
                           "given": self.given, "says": self.says},
                 "assumptions": sorted(self.assumptions),
                 "evidence": {"kind": self.evidence, "version": self.evidence_version, "items": self.items,
-                             "arrays": {key: container.array_entry(key, array) for key, array in self.arrays.items()}},
+                             "arrays": {key: array_entry(key, array) for key, array in self.arrays.items()}},
                 "producer": {"name": "tests", "version": "1", "prover": "by hand", "solver": "", "seed": 0},
             },
         }

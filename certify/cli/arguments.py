@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 
 from certify.assumptions import require_known
@@ -31,39 +30,52 @@ def public_keys(paths: Sequence[Path], threshold: int | None, limits: Limits) ->
     if threshold is not None and not 1 <= threshold <= len(paths):
         raise UsageError("setting-value", f"--threshold {threshold} with {len(paths)} keys", fix="give a number from 1 to that of the keys")
     keys = [load_bytes(path, limits) for path in paths]
-    ids = [read_key(key)[1] for key in keys]
+    ids = []
+    for path, key in zip(paths, keys, strict=True):
+        try:
+            ids.append(read_key(key)[1])
+        except UsageError as trouble:
+            trouble.where = trouble.where or one_line(str(path))
+            raise
     if len(set(ids)) != len(ids):
         raise UsageError("setting-value", "the same key is given twice", fix="give each key once")
     return keys
 
 
 def pinned_subjects(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Return files by role, "" where none was named; a text that is a file is taken as one, whatever it contains."""
+    """Return files by role, "" where none was named. `identifier=...` always names a role, whatever files there are."""
     pinned: dict[str, list[str]] = {}
     for text in texts:
         role, equals, file = text.partition("=")
-        if equals and role.isidentifier() and not Path(text).exists():
+        if equals and role.isidentifier():
             pinned.setdefault(role, []).append(file)
         else:
             pinned.setdefault("", []).append(text)
     return pinned
 
 
-def assign(paths: Sequence[Path], given: Mapping[str, Sequence[tuple[str, bytes]]], limits: Limits) -> list[dict[str, list[tuple[str, bytes]]]]:
-    """Return, for each certificate, the files that fit it or fit none: of several certificates, a file need fit only one."""
+def named_digests(path: Path, limits: Limits) -> set[str] | None:
+    """Return the sha256 of the subjects that a certificate names; None where it can't be read: its own check says what is wrong with it."""
     from certify import container
 
-    wanted: list[set[str]] = []
-    for path in paths:
-        try:
-            statement = container.read(container.load_bytes(path, limits), limits, path.name)
-            wanted.append({subject["digest"]["sha256"] for subject in statement.content["subject"]})
-        except CertifyError:  # its own check says what is wrong with it
-            wanted.append(set())
-    known: set[str] = set().union(*wanted)
-    digests = {role: [(hashlib.sha256(data).hexdigest(), name, data) for name, data in files] for role, files in given.items()}
-    return [{role: [(name, data) for digest, name, data in files if digest in own or digest not in known] for role, files in digests.items()}
-            for own in wanted]
+    try:
+        statement = container.read(container.load_bytes(path, limits), limits, path.name)
+    except (CertifyError, MemoryError):
+        return None
+    return {subject["digest"]["sha256"] for subject in statement.content["subject"]}
+
+
+def assign(wanted: Sequence[Set[str] | None], loose: Sequence[str]) -> list[list[int]]:
+    """Return, for several certificates, which of the files without a role each is checked against: those that fit it, or fit none of them.
+
+    `wanted` are the digests that each certificate names, `loose` those of the files. What fits none may be a file of one that can't be read (None),
+    so it is held against that one only. Files with a role are no matter of this: they are pinned, so every certificate is checked against them.
+    """
+    known: Set[str] = set().union(*(own for own in wanted if own is not None))
+    strange = {index for index, digest in enumerate(loose) if digest not in known}
+    fits = [{index for index, digest in enumerate(loose) if own is not None and digest in own} for own in wanted]
+    unread = None in wanted
+    return [sorted(fits[k] | (strange if own is None or not unread else set())) for k, own in enumerate(wanted)]
 
 
 def of_file(name: str, where: str) -> str:

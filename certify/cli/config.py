@@ -17,7 +17,7 @@ from typing import Any
 from certify import registry
 from certify.cli.question import Question
 from certify.container import load_bytes
-from certify.errors import CertifyError, UsageError
+from certify.errors import CertifyError, UsageError, one_line
 from certify.limits import Limits
 
 RANGES: Mapping[str, tuple[int, int]] = {"workers": (1, 256), "seed": (0, (1 << 32) - 1)}
@@ -45,7 +45,7 @@ class Config:
         """Return the error with the place in this file that it is about, if it is about one."""
         found = _ABOUT.match(trouble.what) or _ABOUT.match(trouble.where)
         key = (found.group(1) or found.group(2)) if found else next(
-            (role for role, paths in self.files.items() if any(str(path) in f"{trouble.what} {trouble.where}" for path in paths)), "")
+            (role for role, paths in self.files.items() if any(trouble.what.startswith(one_line(f"can't read {path}: ")) for path in paths)), "")
         if key not in overridden and self.place(key) and not trouble.where.startswith(str(self.path)):
             trouble.what = trouble.what.removeprefix("--set ")
             trouble.where = self.place(key)
@@ -78,7 +78,7 @@ def read_config(path: Path, kind: Question) -> Config:
             texts[key] = _text(value, where)
             continue
         named = value if roles[key].many and isinstance(value, list) else [value]
-        if not named or not all(isinstance(name, str) for name in named):
+        if not named or not all(isinstance(name, str) and name for name in named):
             raise UsageError("setting-value", f"{key} takes the path of a file", where=where,
                              fix=f'write {key} = "FILE", relative to the folder of {path.name}')
         files[key] = tuple(path.parent / name for name in named)

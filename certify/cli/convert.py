@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
 
+from certify.cli.output import require_other, require_writable, say
 from certify.errors import CertifyError, UsageError
 from certify.files import save
 from certify.limits import Limits
@@ -29,20 +31,21 @@ def convert(format_name: str, inputs: tuple[Path, ...], output: Path, check: boo
 
     if format_name not in CONVERTERS:
         raise UsageError("setting-value", f"no converter for {format_name!r}", fix=f"formats: {', '.join(CONVERTERS)}")
-    if any(path.resolve() == output.resolve() for path in inputs):
-        raise UsageError("output-taken", "the output is one of the inputs: it would be lost", fix="choose another name with -o")
+    require_other(output, inputs)
+    if not check:
+        require_writable(output)
     data, said = CONVERTERS[format_name](inputs)
-    if output.exists() and not check and not _is_model(output):
+    if os.path.lexists(output) and not check and not _is_model(output):
         raise UsageError("output-taken", f"{output} exists and is not an ONNX model: it would be lost", fix="choose another name with -o")
     if check:
         if read_subject(output, Limits()) != data:
             raise UsageError("convert-differs", f"{output} is not what the inputs convert to", fix="convert them again")
-        click.echo(f"same      {output} is what the inputs convert to")
+        say(f"same      {output} is what the inputs convert to")
         return
     save(output, [data])
-    click.echo(f"wrote     {output} ({len(data)} bytes)")
+    say(f"wrote     {output} ({len(data)} bytes)")
     for line in said:
-        click.echo(f"          {line}")
+        say(f"          {line}")
 
 
 def _is_model(path: Path) -> bool:

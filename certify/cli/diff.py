@@ -12,10 +12,11 @@ import click
 import numpy as np
 
 from certify import registry
-from certify.certificate import Certificate
-from certify.cli.output import as_json
+from certify.cli.lines import quoted
+from certify.cli.output import as_json, say
+from certify.container import Statement, load_bytes, read
 from certify.limits import Limits
-from certify.verification import load
+from certify.verification import decode
 
 _MOST = 5  # entries of an array that are shown
 
@@ -27,22 +28,22 @@ _MOST = 5  # entries of an array that are shown
 def diff(left: Path, right: Path, json_output: bool) -> None:
     """Say in what the certificates LEFT and RIGHT differ. Nothing is checked here. Exit status 0 if they are the same, 1 if not.
 
-    A line names the field, then what it is on the left and on the right.
+    A line names the field, then what it is on the left and on the right. Files that are the same have the same bytes.
     """
-    found = list(differences(*(load(path, Limits()) for path in (left, right))))
+    found = list(differences(*(read(load_bytes(path, Limits()), Limits(), path.name) for path in (left, right))))
     if json_output:
         as_json({"same": not found, "differences": [{"field": field, "left": a, "right": b} for field, a, b in found]})
     else:
         for field, a, b in found:
-            click.echo(f"{field}\n    - {_text(a)}\n    + {_text(b)}")
+            say(field, *(f"    {sign} {_text(value, field.startswith('producer '))}" for sign, value in (("-", a), ("+", b))))
         if not found:
-            click.echo("the certificates are the same")
+            say("the certificates are the same")
     raise SystemExit(1 if found else 0)
 
 
-def differences(left: Certificate, right: Certificate) -> Iterator[tuple[str, Any, Any]]:
-    """Yield (field, left, right) for everything that differs; None is what a side does not have."""
-    sides = [_fields(certificate) for certificate in (left, right)]
+def differences(left: Statement, right: Statement) -> Iterator[tuple[str, Any, Any]]:
+    """Yield (field, left, right) for everything that differs, the id first; None is what a side does not have."""
+    sides = [_fields(statement) for statement in (left, right)]
     for field in dict.fromkeys([*sides[0], *sides[1]]):
         a, b = (side.get(field) for side in sides)
         if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
@@ -51,15 +52,18 @@ def differences(left: Certificate, right: Certificate) -> Iterator[tuple[str, An
             yield field, a, b
 
 
-def _fields(certificate: Certificate) -> dict[str, Any]:
+def _fields(statement: Statement) -> dict[str, Any]:
+    """Return all that the bytes of a certificate are made of, by name."""
+    certificate = decode(statement)
     claim, evidence = certificate.claim, certificate.evidence
     kind = registry.kind(claim.kind, claim.version)
     spec = next(spec for spec in kind.evidence if (spec.kind, spec.version) == (evidence.kind, evidence.version))
     subjects = {subject.name: subject.sha256 for subject in certificate.subjects}
-    found: dict[str, Any] = {"kind": f"{claim.kind} v{claim.version}"}
+    found: dict[str, Any] = {"id": certificate.id, "kind": f"{claim.kind} v{claim.version}"}
     for role, names in claim.roles.items():
         for index, name in enumerate((names,) if isinstance(names, str) else names):
-            found[f"subject {role}{f'[{index}]' if index else ''}"] = subjects[name]
+            place = f"subject {role}{f'[{index}]' if index else ''}"
+            found |= {place: subjects[name], f"{place} name": name}
     parts: list[tuple[str, Any]] = [("given", kind.given.encode(claim.given)), ("says", kind.says.encode(claim.says))]
     for part, values in parts:
         found |= {f"{part} {key}": value for key, value in values.items()}
@@ -69,7 +73,8 @@ def _fields(certificate: Certificate) -> dict[str, Any]:
     found |= {f"evidence item {key}": value for key, value in items.items()}
     found |= {f"evidence array {key}": array for key, array in sorted(evidence.arrays.items())}
     found |= {f"producer {key}": value for key, value in certificate.producer.items()}
-    found["signatures"] = list(certificate.signatures)
+    found |= {f"copy of the subject {digest}": f"{len(data)} bytes" for digest, data in statement.inputs.items()}
+    found |= {f"signature of the key {keyid}": signed.hex() for keyid, signed in statement.signatures.items()}
     return found
 
 
@@ -78,13 +83,14 @@ def _arrays(field: str, left: Any, right: Any) -> Iterator[tuple[str, Any, Any]]
         a, b = (None if array is None else f"{array.dtype.str}{list(array.shape)}" for array in (left, right))
         yield field, a, b
         return
-    places = np.flatnonzero(left.reshape(-1) != right.reshape(-1))
+    # The bytes are compared, not the numbers: 0.0 and -0.0 are equal, and give two ids.
+    places = np.flatnonzero(np.not_equal(*(array.reshape(-1).view(f"u{array.dtype.itemsize}") for array in (left, right))))
     if places.size:
         more = f", {places.size} entries in all" if places.size > _MOST else ""
         first = places[:_MOST].tolist()
         yield f"{field} at {', '.join(map(str, first))}{more}", left.reshape(-1)[first].tolist(), right.reshape(-1)[first].tolist()
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, of_the_author: bool) -> str:
     text = "absent" if value is None else value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= 300 else text[:299] + "\N{HORIZONTAL ELLIPSIS}"
+    return quoted(text, 300) if of_the_author else text if len(text) <= 300 else text[:299] + "\N{HORIZONTAL ELLIPSIS}"

@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from certify._version import VERSION
-from certify.cli.output import as_json
+from certify.cli.output import as_json, say
+from certify.cli.trusted import digest
 
 _CORE = ("numpy", "python-flint", "cryptography", "click", "rich")
 _EXTRAS = {"nn": {"onnx": "converting models with external weights", "onnxruntime": "what a float32 run does at a counterexample",
@@ -25,22 +26,24 @@ def doctor(json_output: bool) -> None:
     """Say what this installation consists of, and what is missing. Exit status 3 if certificates can't be checked with it."""
     found = {name: _version(name) for name in (*_CORE, *(name for extra in _EXTRAS.values() for name in extra))}
     told: dict[str, Any] = {"certify": VERSION, "python": platform.python_version(), "platform": platform.platform(), "cpus": os.cpu_count(),
-                            "executable": sys.executable, "packages": found, "blas": _blas(), "provers": _provers()}
+                            "executable": sys.executable, "packages": found, "blas": _blas(), "provers": _provers(),
+                            "trusted": digest()}
     missing = [name for name in _CORE if found[name] is None]
     if json_output:
         as_json(told)
     else:
-        click.echo(f"certify   {VERSION}, Python {told['python']} on {told['platform']}, {told['cpus']} CPUs")
+        say(f"certify   {VERSION}, Python {told['python']} on {told['platform']}, {told['cpus']} CPUs")
         for name in _CORE:
-            click.echo(f"{'needs':10s}{name} {found[name] or 'MISSING'}")
+            say(f"{'needs':10s}{name} {found[name] or 'MISSING'}")
         for extra, names in _EXTRAS.items():
             for name, use in names.items():
-                click.echo(f"{'optional':10s}{name} {found[name] or 'not installed'} ({use})")
+                say(f"{'optional':10s}{name} {found[name] or 'not installed'} ({use})")
             if any(found[name] is None for name in names):
-                click.echo(f'          pip install "certify-engine[{extra}]" brings what is missing')
-        click.echo(f"blas      {told['blas']} (used by provers, and by the checker with --blas only)")
-        click.echo(f"provers   {', '.join(told['provers']) or 'none: certificates can be checked, not made'}")
-        click.echo("checker   " + (f"can't run: pip install {' '.join(missing)}" if missing else "ready; `certify selftest` runs the test vectors"))
+                say(f'          pip install "certify-engine[{extra}]" brings what is missing')
+        say(f"blas      {told['blas']} (used by provers, and by the checker with --blas only)")
+        say(f"trusted   sha256 {told['trusted']} (of the modules that a verdict rests on)")
+        say(f"provers   {', '.join(told['provers']) or 'none: certificates can be checked, not made'}")
+        say("checker   " + (f"can't run: pip install {' '.join(missing)}" if missing else "ready; `certify selftest` runs the test vectors"))
     raise SystemExit(3 if missing else 0)
 
 

@@ -10,7 +10,10 @@ from typing import Any
 
 import click
 
+from certify.cli.completion import page_names
+from certify.cli.output import say
 from certify.errors import UsageError
+from certify.registry import KINDS
 
 
 def pages() -> dict[str, dict[str, Any]]:
@@ -20,20 +23,25 @@ def pages() -> dict[str, dict[str, Any]]:
 
 
 @click.command()
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=page_names)
 def explain(code: str | None) -> None:
     """Explain CODE: an error code or an assumption; without CODE, list them."""
     known = pages()
     if code is None:
         for name, page in known.items():
-            click.echo(f"{name:26s} {page['verdict']:10s} {page['title']}")
+            say(f"{name:26s} {page['verdict']:10s} {page['title']}")
         return
     if code not in known:
+        if code in KINDS:
+            raise UsageError("setting-value", f"{code!r} is a kind of claim, no code", fix=f"certify claims {code}")
+        if code.isascii() and code.isdigit():
+            raise UsageError("setting-value", f"{code!r} is no code", fix="`certify --help` lists the exit statuses; codes are words")
         near = difflib.get_close_matches(code, known, n=1)
         raise UsageError("setting-value", f"no page for {code!r}", fix=f"did you mean {near[0]!r}?" if near else "`certify explain` lists the pages")
     page = known[code]
-    click.echo(f"{code}: {page['title']}  [{page['verdict']}]\n")
-    click.echo(page["text"].strip())
+    say(f"{code}: {page['title']}  [{page['verdict']}]", "", *page["text"].strip().splitlines())
     for heading, part in (("What to do", "do"), ("Example", "example")):
         if part in page:
-            click.echo(f"\n{heading}:\n{page[part].strip()}")
+            say("", f"{heading}:", *page[part].strip().splitlines())
+    if any("docs/" in str(text) for text in page.values()):
+        say("", "docs/ is a folder of the sources of certify and of its project page; an installed package has none.")

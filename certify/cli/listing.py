@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from certify import registry
+from certify.cli.completion import kind_names
+from certify.cli.output import say
 from certify.cli.question import Question, leaves
 from certify.errors import Declined, UsageError
 from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational
@@ -49,7 +51,7 @@ def prover_for(kind: str) -> Prover:
 
 
 @click.command()
-@click.argument("kind", required=False)
+@click.argument("kind", required=False, shell_complete=kind_names)
 def claims(kind: str | None) -> None:
     """List the kinds of claims; with KIND, its roles, fields and defaults."""
     if kind is None:
@@ -57,8 +59,8 @@ def claims(kind: str | None) -> None:
         width = max(map(len, listed))
         for name, known in sorted(listed.items()):
             roles = ", ".join(role.name + ("?" if role.optional else "") + ("+" if role.many else "") for role in known.roles)
-            click.echo(f"{name:{width}s} {known.summary}\n{'':{width}s} roles: {roles}")
-        click.echo("\nRoles are the files that a claim is about, in order (?: may be left out). `certify claims KIND` lists the settings of a kind.")
+            say(f"{name:{width}s} {known.summary}", f"{'':{width}s} roles: {roles}")
+        say("", "Roles are the files that a claim is about, in order (?: may be left out). `certify claims KIND` lists the settings of a kind.")
         return
     more = tasks()
     if kind not in registry.KINDS and kind not in more:
@@ -66,27 +68,28 @@ def claims(kind: str | None) -> None:
         raise UsageError("kind-unknown", f"no claim of kind {kind!r}", fix=f"did you mean {near[0]!r}?" if near else "`certify claims` lists them")
     asked: Question = registry.kind(kind) if kind in registry.KINDS else more[kind]
     prover = prover_for(kind)
-    click.echo(f"{asked.name}{f' v{registry.kind(kind).version}' if kind in registry.KINDS else ''}: {asked.summary}\n")
-    click.echo("roles (files, in this order):")
+    say(f"{asked.name}{f' v{registry.kind(kind).version}' if kind in registry.KINDS else ''}: {asked.summary}", "")
+    say("roles (files, in this order):")
     for role in asked.roles:
-        click.echo(f"  {role.name}{' (optional)' if role.optional else ''}{' (one or more)' if role.many else ''}")
+        say(f"  {role.name}{' (optional)' if role.optional else ''}{' (one or more)' if role.many else ''}")
     defaults, meanings = prover.defaults(kind), prover.help(kind)
 
     def line(name: str, form: str, default: str) -> None:
-        click.echo(f"  {name:{width}s} {f'{form}  ' if form else ''}[{default}]")
+        say(f"  {name:{width}s} {f'{form}  ' if form else ''}[{default}]")
         if name in meanings:
-            click.echo(f"  {'':{width}s} {meanings[name]}")
+            say(f"  {'':{width}s} {meanings[name]}")
 
     given = leaves(asked.given.fields)
     width = max(map(len, (*given, *asked.says.fields, *prover.options(kind))))
-    click.echo("given (what is asked; --set KEY=VALUE):")
+    say("given (what is asked; --set KEY=VALUE):")
     for name, field in given.items():
         line(name, _form(field), f"default: {defaults[name]}" if name in defaults else "required")
-    click.echo("says (what is asserted):")
+    if asked.says.fields:
+        say("says (what is asserted):")
     for name, field in asked.says.fields.items():
         line(name, _form(field), "default: whatever is found")
     options = prover.options(kind)
-    click.echo(f"options of the prover {prover.name}{' (how it searches; --set KEY=VALUE):' if options else ': none'}")
+    say(f"options of the prover {prover.name}{' (how it searches; --set KEY=VALUE):' if options else ': none'}")
     for name, text in options.items():
         line(name, "", f"default: {text}")
 
@@ -95,7 +98,7 @@ def claims(kind: str | None) -> None:
 def provers() -> None:
     """List the provers and the kinds of claims that they emit."""
     for prover in all_provers():
-        click.echo(f"{prover.name:10s} {', '.join(prover.emits)}: {prover.summary}")
+        say(f"{prover.name:10s} {', '.join(prover.emits)}: {prover.summary}")
 
 
 def _form(field: Field) -> str:

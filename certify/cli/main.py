@@ -12,7 +12,8 @@ from importlib import import_module
 import click
 
 from certify._version import VERSION
-from certify.cli.output import fail, stop
+from certify.cli.lines import asked_for_help
+from certify.cli.output import fail, misused, say, stop
 from certify.errors import CertifyError
 
 _COMMANDS = {
@@ -31,6 +32,8 @@ _COMMANDS = {
     "sign": ("certify.cli.sign:sign", "Sign a certificate; its id stays the same."),
     "verify": ("certify.cli.verify:verify", "Verify certificates against their subject files."),
 }
+_LISTS = ("claims", "completion", "doctor", "explain", "provers", "show")  # whose output is no verdict
+_WRITERS = ("convert", "key", "prove", "report", "sign")
 
 
 class _Lazy(click.Group):
@@ -81,30 +84,33 @@ def main() -> None:
     except OSError as trouble:  # whoever read the verdict went away, or the disk is full: nobody may take silence for a verdict
         if sys.stdout is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        click.echo(f"error: the verdict can't be written: {trouble.strerror or trouble}", err=True)
+        if trouble.errno != errno.EPIPE or sys.argv[1:2] not in [[name] for name in _LISTS]:  # `certify claims | head` is no accident
+            say(f"error: the verdict can't be written: {trouble.strerror or trouble}", err=True)
         status = 73
     sys.exit(status)
 
 
 def _run() -> int:
-    asked = os.environ.get("_CERTIFY_COMPLETE")
-    if asked:  # a shell asks what could come next, by the script of `certify completion`
+    words, asked = sys.argv[1:], os.environ.get("_CERTIFY_COMPLETE")
+    if asked and not words:  # a shell asks what could come next, by the script of `certify completion`; a variable that was left over asks nothing
         from click.shell_completion import shell_complete
         return shell_complete(cli, {}, "certify", "_CERTIFY_COMPLETE", asked)
     try:
-        with cli.make_context("certify", sys.argv[1:]) as context:
+        with cli.make_context("certify", words) as context:
             cli.invoke(context)
         return 0
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 1
-    except click.exceptions.Exit as done:
-        return done.exit_code
+    except click.exceptions.Exit as done:  # of --help and --version: nothing was checked, so status 0 is for those who asked for nothing else
+        wrong = asked_for_help(words, {*_COMMANDS, "new"})
+        say(*([wrong] if wrong else []), err=True)
+        return done.exit_code or (2 if wrong else 0)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted: nothing was written", err=True)
+        writes = sys.argv[1:2] in [[name] for name in _WRITERS]
+        say(f"interrupted: {'files are written whole or not at all' if writes else 'it is not done, and says nothing'}", err=True)
         return 130
     except click.ClickException as trouble:
-        trouble.show()
-        return 2
+        return misused(trouble)
     except CertifyError as trouble:
         return fail(trouble)
     except OSError as trouble:

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts on stdout, first word first; everything else on stderr; colour only on a terminal and without NO_COLOR."""
+"""Verdicts on stdout, first word first; everything else on stderr; colour only on a terminal and without NO_COLOR.
+
+All that commands print goes through `say`, `verdict` and `as_json`, so no name of a file and no text of an author steers a terminal.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -13,9 +17,17 @@ from typing import Any
 
 import click
 
-from certify.errors import CertifyError, OutputError, UsageError
+from certify.cli.lines import printable
+from certify.errors import CertifyError, UsageError
+from certify.files import OutputError
 
 _COLOURS = {"verified": "green", "proved": "green", "refuted": "red", "rejected": "red", "declined": "yellow", "unknown": "yellow"}
+
+
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines; a line break within one of them is not printed."""
+    for line in lines:
+        click.echo(printable(line), err=err)
 
 
 def styled(word: str) -> str:
@@ -27,14 +39,13 @@ def styled(word: str) -> str:
 
 def verdict(word: str, first: str, rest: Iterable[str] = ()) -> None:
     """Print a verdict: the word, one line, and further lines under it."""
-    click.echo(f"{styled(word)}{' ' * max(1, 10 - len(word))}{first}")
-    for line in rest:
-        click.echo(f"          {line}")
+    click.echo(f"{styled(word)}{' ' * max(1, 10 - len(word))}{printable(first)}")
+    say(*(f"          {line}" for line in rest))
 
 
-def as_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON object on one line; rationals are strings."""
-    click.echo(json.dumps(value, default=_plain, sort_keys=True))
+def as_json(value: Mapping[str, Any], indent: int | None = None, err: bool = False) -> None:
+    """Print one JSON object, on one line unless indented; rationals are strings."""
+    click.echo(json.dumps(value, default=_plain, sort_keys=True, indent=indent), err=err)
 
 
 def error_json(trouble: CertifyError, word: str | None = None) -> dict[str, Any]:
@@ -47,33 +58,61 @@ def fail(trouble: CertifyError) -> int:
     if trouble.verdict in ("rejected", "declined"):
         verdict(trouble.verdict, str(trouble), [f"{trouble.fix}  (certify explain {trouble.code})"])
     else:
-        click.echo(f"error: {trouble}\n       {trouble.fix}  (certify explain {trouble.code})", err=True)
+        say(f"error: {trouble}", f"       {trouble.fix}  (certify explain {trouble.code})", err=True)
     return trouble.exit_status
+
+
+def misused(trouble: click.ClickException) -> int:
+    """Say what click found wrong with the command line, on stderr; return 2."""
+    if isinstance(trouble, click.exceptions.NoArgsIsHelpError):
+        trouble.show()
+        return 2
+    context = trouble.ctx if isinstance(trouble, click.UsageError) else None
+    if context is not None:
+        say(*context.get_usage().splitlines(), f"Try '{context.command_path} --help' for help.", "", err=True)
+    say(f"Error: {' '.join(trouble.format_message().split())}", err=True)
+    return 2
 
 
 def stop(trouble: BaseException) -> int:
     """Say that certify itself failed; return 70. A crash is never a verdict."""
     what = "out of memory" if isinstance(trouble, MemoryError) else f"{type(trouble).__name__}: {trouble}".splitlines()[0][:300]
-    click.echo(f"internal error: {what}\n       no verdict was reached; please report it (set CERTIFY_TRACEBACK=1 to see where)", err=True)
+    say(f"internal error: {what}", "       no verdict was reached; please report it (set CERTIFY_TRACEBACK=1 to see where)", err=True)
     return 70
 
 
-def require_writable(path: Path, start: bytes, what: str) -> None:
+def require_other(output: Path, inputs: Iterable[Path]) -> None:
+    """Raise UsageError `output-taken` where the output is one of the inputs, whatever names they have."""
+    place = os.path.realpath(output)
+    if any(os.path.realpath(path) == place for path in inputs):
+        raise UsageError("output-taken", "the output is one of the inputs: it would be lost", fix="choose another name with -o")
+
+
+def require_writable(path: Path, start: bytes = b"", what: str = "") -> None:
     """Raise early where a result can't be written, or would replace a file that does not begin like an earlier one: `what` it is in words."""
     folder = path.parent
-    if not path.name or path.is_dir():
-        raise OutputError("output-unwritable", f"{path} is a folder", fix="name a file with -o")
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise OutputError("output-unwritable", f"can't write {path.name} there: the folder is missing or not writable", where=str(folder),
-                          fix="choose another place with -o")
-    if path.exists():
-        if not path.is_file():
+    try:
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            mode = None
+        if not path.name or (mode is not None and stat.S_ISDIR(mode)):
+            raise OutputError("output-unwritable", f"{path} is a folder", fix="name a file with -o")
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise OutputError("output-unwritable", f"can't write {path.name} there: the folder is missing or not writable", where=str(folder),
+                              fix="choose another place with -o")
+        if mode is None:
+            return
+        if not stat.S_ISREG(mode):
             raise OutputError("output-unwritable", f"{path.name} exists and is not a regular file", where=str(folder),
                               fix="choose another place with -o")
         with path.open("rb") as stream:
             found = stream.read(len(start))
-        if found not in (b"", start):
-            raise UsageError("output-taken", f"{path} exists and is not a {what}: it would be lost", fix="choose another name with -o")
+    except OSError as trouble:
+        raise OutputError("output-unwritable", f"{path.name}: {trouble.strerror or trouble}", where=str(folder),
+                          fix="choose another place with -o") from None
+    if found not in (b"", start):
+        raise UsageError("output-taken", f"{path} exists and is not a {what}: it would be lost", fix="choose another name with -o")
 
 
 def _plain(value: Any) -> Any:

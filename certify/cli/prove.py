@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
+import itertools
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,20 +15,26 @@ from typing import Any
 
 import click
 
-from certify import registry
+from certify import archive, registry
+from certify.certificate import MIMETYPE
+from certify.cli.completion import file_names, kind_names
 from certify.cli.config import RANGES, Config, effort, read_config
 from certify.cli.output import as_json, error_json, fail, require_writable, verdict
 from certify.cli.question import Question
 from certify.cli.settings import keyed, order_of, settings
-from certify.errors import CertifyError, Rejected, UsageError, one_line
+from certify.errors import CertifyError, Rejected, UsageError
 
 Progress = Callable[[str, Mapping[str, Any]], None]
-_ARCHIVE = b"PK\3\4"
+_START = b"".join(itertools.islice(archive.pieces([("mimetype", MIMETYPE.encode())]), 2))  # how every certificate begins, and nothing else
+_WANTED = {"model": "an ONNX model", "property": "a VNN-LIB property", "points": "a .npy array or a CSV file"}
+_SCORES = "leave it out of the export, so that the network ends in scores (logits): which class is highest stays the same"
+_SCALED = "if it prepares the input, leave it out of the export and ask with --set subtract=... --set divide=... or scale=..."
+_ADVICE = {"Softmax": _SCORES, "LogSoftmax": _SCORES, "ArgMax": _SCORES, "Div": _SCALED}
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
-@click.argument("claim")
-@click.argument("subjects", nargs=-1)
+@click.argument("claim", shell_complete=kind_names)
+@click.argument("subjects", nargs=-1, shell_complete=file_names)
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A role, a field of the claim or a prover option.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the certificate goes.  [default: named after the subjects]")
 @click.option("--time-limit", default=None, metavar="TIME", help="Such as 90s, 10m, 1h; of a data set, for each row.  [default: none]")
@@ -93,9 +100,9 @@ def _prove(kind: Question, subjects: tuple[str, ...], pairs: tuple[str, ...], co
     limit, workers, seed = spent
     target = output if output is not None else Path("-".join(path.name.removesuffix(".gz").rsplit(".", 1)[0] for paths in asked.files.values()
                                                              for path in paths)[:120] + ".cert")
-    require_writable(target, _ARCHIVE, "certificate")
+    require_writable(target, _START, "certificate")
     refuted = target.with_name(f"{target.stem}-refuted{target.suffix or '.cert'}")
-    require_writable(refuted, _ARCHIVE, "certificate")
+    require_writable(refuted, _START, "certificate")
     limits = Limits()
     many = {role.name for role in kind.roles if role.many}
     data = {role: [read_subject(path, limits) for path in paths] for role, paths in asked.files.items()}
@@ -111,9 +118,9 @@ def _prove(kind: Question, subjects: tuple[str, ...], pairs: tuple[str, ...], co
         if dry_run:
             told = {name: prover.searched(kind.name)[name] if value is None and name in prover.searched(kind.name)
                     else kind.given.fields[name].encode(value) for name, value in given.items()}
-            click.echo(json.dumps({"kind": kind.name, "roles": roles, "given": told, "says": kind.says.encode(asked.says), "options": asked.options,
-                                   "files": {role: list(map(str, paths)) for role, paths in asked.files.items()}, "output": str(target),
-                                   "time_limit": limit, "workers": workers, "seed": seed}, indent=2, sort_keys=True))
+            as_json({"kind": kind.name, "roles": roles, "given": told, "says": kind.says.encode(asked.says), "options": asked.options,
+                     "files": {role: list(map(str, paths)) for role, paths in asked.files.items()}, "output": str(target),
+                     "time_limit": limit, "workers": workers, "seed": seed}, indent=2)
             return 0
         problem = Problem(kind.name, roles, tuple(Subject(name, digest) for name, digest in listed.items()), files, given, asked.says, asked.options,
                           limits)
@@ -145,24 +152,29 @@ def _prove(kind: Question, subjects: tuple[str, ...], pairs: tuple[str, ...], co
         return 4
     path = target if isinstance(outcome, Proved) else refuted
     for other, _, _ in further:
-        require_writable(other, _ARCHIVE, "certificate")
+        require_writable(other, _START, "certificate")
     save(path, [data_out])
     for other, more, _ in further:
         save(other, [more])
     if beyond is not None:
         save(refuted, [beyond_out])
     word = "proved" if isinstance(outcome, Proved) else "refuted"
+    first = result.sentence if word == "proved" else f"shown instead: {result.sentence}"
     left, interrupted = (outcome.left, outcome.interrupted) if isinstance(outcome, Proved) else ("", False)
-    wrote = [f"wrote {one_line(str(path))} ({len(data_out)} bytes), checked before it was written"]
-    wrote += [f"wrote {one_line(str(refuted))} ({len(beyond_out)} bytes), the counterexample, checked too"] if beyond is not None else []
-    wrote += [line for other, more, sentence in further for line in (sentence, f"wrote {one_line(str(other))} ({len(more)} bytes), checked too")]
+    remarks = list(outcome.remarks)
+    if word == "proved" and given.get("radius", 0) is None and "smallest_margin" in result.figures:  # it was searched
+        remarks.insert(1, f"smallest margin {float(result.figures['smallest_margin']):.4g}")
+    noted += [f"{left}: of them nothing is claimed, and so the exit status is 4, not 0"] if left and not interrupted else []
+    wrote = [f"wrote {path} ({len(data_out)} bytes), checked before it was written"]
+    wrote += [f"wrote {refuted} ({len(beyond_out)} bytes), the counterexample, checked too"] if beyond is not None else []
+    wrote += [line for other, more, sentence in further for line in (sentence, f"wrote {other} ({len(more)} bytes), checked too")]
     kept = "the same command goes on from there" if resume is not None else "with --resume DIR, the next run would go on from there"
     wrote += [f"interrupted: what was found so far was written; {kept}"] if interrupted else []
     others = () if beyond is not None else (target if path == refuted else refuted,)
-    _say(json_output, word, result.sentence, [*outcome.remarks, *noted, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
+    _say(json_output, word, first, [*remarks, *noted, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
                                               *wrote, *_stale(*others)],
          {"certificate": str(path), "id": result.id, "sentence": result.sentence, "claim": verification_json(result)["claim"],
-          "remarks": [*outcome.remarks, *noted],
+          "remarks": [*remarks, *noted],
           "assumptions": list(result.assumptions), "figures": result.figures, **({"refuted": str(refuted)} if beyond is not None else {}),
           **({"further": {str(other): sentence for other, _, sentence in further}} if further else {}),
           **({"open": left} if left else {})})
@@ -192,7 +204,7 @@ def _say(json_output: bool, word: str, first: str, rest: list[str], more: Mappin
 
 def _stale(*paths: Path) -> list[str]:
     """Return a line for each certificate of an earlier run that is still there: it answers another question."""
-    return [f"{path} is from an earlier run and was left as it is" for path in paths if path.exists()]
+    return [f"{path} is from an earlier run and was left as it is" for path in paths if os.path.exists(path)]
 
 
 def _names(files: Mapping[str, list[tuple[str, bytes]]]) -> dict[str, list[str]]:
@@ -203,7 +215,7 @@ def _names(files: Mapping[str, list[tuple[str, bytes]]]) -> dict[str, list[str]]
     for role, pairs in files.items():
         names[role] = []
         for index, (wanted, content) in enumerate(pairs):
-            shown = "".join(c if c.isalnum() or c in "_.+@=,-" else "_" for c in wanted)[:200] or "_"
+            shown = "".join(c if (c.isascii() and c.isalnum()) or c in "_.+@=,-" else "_" for c in wanted)[:200] or "_"
             name = by_content.get(content, shown)
             if taken.get(name, content) != content:
                 name = f"{role}-{name}" if f"{role}-{name}" not in taken else f"{role}-{index}-{name}"
@@ -225,7 +237,10 @@ def _placed(trouble: CertifyError, roles: Mapping[str, Any], files: Mapping[str,
     trouble.where = f"{roles[owner]}: {trouble.where}" if trouble.where else str(roles[owner])
     seen = _looks_like(files[owner]) if isinstance(files[owner], bytes) else ""
     if seen and not seen.startswith(owner):
-        trouble.fix = f"{roles[owner]} looks like {seen.split(': ')[1]}; {order}"
+        trouble.what = f"{roles[owner]} looks like {seen.split(': ')[1]}, not like {_WANTED[owner]}: {trouble.what}"
+        trouble.fix = order
+    if trouble.code == "onnx-operator":
+        trouble.fix = next((advice for name, advice in _ADVICE.items() if f"'{name}'" in trouble.what), trouble.fix)
     return trouble
 
 
@@ -258,7 +273,7 @@ def _line(stage: str, facts: Mapping[str, Any]) -> str:
 def _reporter(progress: str) -> Iterator[Progress]:
     started = time.monotonic()
     if progress == "json":
-        yield lambda stage, facts: click.echo(json.dumps({"stage": stage, "seconds": round(time.monotonic() - started, 3), **facts}), err=True)
+        yield lambda stage, facts: as_json({"stage": stage, "seconds": round(time.monotonic() - started, 3), **facts}, err=True)
     elif progress == "auto" and sys.stderr.isatty():
         from rich.console import Console
         with Console(stderr=True).status("starting") as status:

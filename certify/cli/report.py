@@ -8,17 +8,20 @@ from pathlib import Path
 import click
 
 from certify.cli.arguments import allowed_names, pinned_subjects, public_keys
+from certify.cli.completion import assumption_names, file_names
 from certify.cli.explain import pages
-from certify.cli.output import fail, require_writable, verdict
+from certify.cli.output import fail, require_other, require_writable, say, verdict
 from certify.cli.report_text import verification_lines
-from certify.errors import UsageError, one_line
+from certify.errors import UsageError
 
 
 @click.command()
 @click.argument("certificate", type=click.Path(path_type=Path))
-@click.option("--subject", "subjects", multiple=True, metavar="[ROLE=]FILE", help="A file that the claim is about; matched by its digest.")
+@click.option("--subject", "subjects", multiple=True, metavar="[ROLE=]FILE", shell_complete=file_names,
+              help="A file that the claim is about; matched by its digest.")
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path), metavar="FILE.html", help="The page to write.")
-@click.option("--allow", "allowed", multiple=True, metavar="NAME,...", help="Allow exactly these assumptions (none: no assumption).")
+@click.option("--allow", "allowed", multiple=True, metavar="NAME,...", shell_complete=assumption_names,
+              help="Allow exactly these assumptions (none: no assumption).")
 @click.option("--key", "keys", multiple=True, type=click.Path(path_type=Path), metavar="PUB.pem", help="A public key that must have signed it.")
 @click.option("--threshold", type=click.IntRange(1), default=None, metavar="N", help="How many of the keys must have signed.  [default: all]")
 @click.option("--work", type=click.IntRange(1), default=None, help="Work budget in elementary operations.  [default: 2^36]")
@@ -40,9 +43,11 @@ def report(certificate: Path, subjects: tuple[str, ...], output: Path, allowed: 
     from certify.verification import read_subjects
 
     pinned = pinned_subjects(subjects)
-    if any(output.resolve() == path.resolve() for path in [certificate, *keys, *map(Path, (file for files in pinned.values() for file in files))]):
-        raise UsageError("output-taken", "the output is one of the inputs: it would be lost", fix="choose another name with -o")
+    require_other(output, [certificate, *keys, *map(Path, (file for files in pinned.values() for file in files))])
     require_writable(output, START, "report")
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise UsageError("setting-value", f"-o {output}: a report is an HTML page in a file",
+                         fix="give a name that ends in .html; a browser prints the page to PDF")
     limits = Limits(blas=blas) if work is None else Limits(work=work, blas=blas)
     allow = allowed_names(allowed)
     given, pems = read_subjects(pinned, limits), public_keys(keys, threshold, limits)
@@ -53,5 +58,5 @@ def report(certificate: Path, subjects: tuple[str, ...], output: Path, allowed: 
         verdict("verified", outcome.verification.sentence, verification_lines(outcome.verification))
     elif outcome.trouble is not None:
         status = fail(outcome.trouble)
-    click.echo(f"          wrote {one_line(str(output))}")
+    say(f"          wrote {output}")
     raise SystemExit(status)

@@ -30,17 +30,20 @@ def selftest(kinds: tuple[str, ...], json_output: bool) -> None:
     wrong: list[str] = []
     counts: dict[str, int] = {}
     for kind in kinds or known:
-        for entry in json.loads((root / kind / "index.json").read_text("utf-8")):
+        entries = _index(root / kind)
+        counts[kind] = len(entries)
+        wrong += [] if entries else [f"{kind}: there are no test vectors, or their index can't be read"]
+        for entry in entries:
             found = _run(root / kind, entry)
-            counts[kind] = counts.get(kind, 0) + 1
             if found != (entry["verdict"], entry["code"]):
                 wrong.append(f"{kind}/{entry['verdict']}/{entry['name']}: {' '.join(found)}, not {entry['verdict']} {entry['code']}".rstrip())
+    wrong += [] if counts else ["there are no test vectors"]
     if json_output:
         as_json({"verdict": "failed" if wrong else "passed", "vectors": counts, "wrong": wrong})
     else:
         listed = ", ".join(f"{count} of {kind}" for kind, count in counts.items())
         total = sum(counts.values())
-        verdict("failed" if wrong else "passed", f"{total - len(wrong)} of {total} test vectors agree ({listed})", wrong)
+        verdict("failed" if wrong else "passed", f"{max(0, total - len(wrong))} of {total} test vectors agree ({listed or 'none'})", wrong)
     raise SystemExit(70 if wrong else 0)
 
 
@@ -53,15 +56,26 @@ def vectors() -> Path:
     raise UsageError("file-unreadable", "the test vectors are not installed", fix="install certify-engine again, from a wheel or a checkout")
 
 
+def _index(folder: Path) -> list[dict[str, Any]]:
+    """Return the entries of an index, or none where any of it can't be read."""
+    try:
+        entries = json.loads((folder / "index.json").read_text("utf-8"))
+        kinds: list[tuple[str, type]] = [("verdict", str), ("code", str), ("name", str), ("subjects", list), ("limits", dict)]
+        good = isinstance(entries, list) and all(isinstance(entry[key], kind) for entry in entries for key, kind in kinds)
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return []
+    return entries if good else []
+
+
 def _run(folder: Path, entry: dict[str, Any]) -> tuple[str, str]:
     """Return the verdict and the code of one vector."""
     from certify.verification import check
 
-    data = (folder / entry["verdict"] / f"{entry['name']}.cert").read_bytes()
     given: dict[str, list[tuple[str, bytes]]] = {}
-    for subject in entry["subjects"]:
-        given.setdefault(subject["role"], []).append((subject["file"].split("-", 1)[1], (folder / subject["file"]).read_bytes()))
     try:
+        data = (folder / entry["verdict"] / f"{entry['name']}.cert").read_bytes()
+        for subject in entry["subjects"]:
+            given.setdefault(subject["role"], []).append((subject["file"].split("-", 1)[1], (folder / subject["file"]).read_bytes()))
         check(data, entry["name"], given, None if entry["allow"] is None else set(entry["allow"]), Limits(**entry["limits"]).fresh())
     except CertifyError as trouble:
         return trouble.verdict, trouble.code

@@ -49,8 +49,8 @@ def settings(kind: Question, positional: Sequence[str], pairs: Sequence[str], de
     given_fields = leaves(kind.given.fields)
     known = [*roles, *given_fields, *kind.says.fields, *options]
     for text in positional:
-        if text.partition("=")[0] in known and "=" in text and not Path(text).exists():
-            raise UsageError("setting-form", f"{text} is a setting, given as a file", fix=f"write --set {text}")
+        if text.partition("=")[0] in known and "=" in text:
+            raise UsageError("setting-form", f"{text} is a setting, given as a file", fix=f"write --set {text}; a file of that name is ./{text}")
     for key in texts:
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)

@@ -14,7 +14,8 @@ import numpy as np
 
 from certify import registry
 from certify.certificate import Certificate
-from certify.cli.output import as_json
+from certify.cli.lines import quoted
+from certify.cli.output import as_json, say
 from certify.container import load_bytes, read
 from certify.errors import CertifyError, UsageError, one_line
 from certify.limits import Limits
@@ -25,9 +26,14 @@ from certify.readers.onnx_ops import read_network
 from certify.readers.table import read_table
 from certify.readers.vnnlib1 import read_vnnlib1
 from certify.readers.vnnlib2 import declared_format, read_vnnlib2
+from certify.report.trees import first_neuron
 from certify.verification import decode, read_subject
 
 _MOST = 12
+_MOST_PRODUCER = 24
+_MOST_LINES = 10_000
+_MOST_DEPTH = 40
+_POINTS = ("point", "witness")
 
 
 @click.command()
@@ -50,7 +56,7 @@ def show(file: Path, part: str | None, subjects: tuple[Path, ...], array: str | 
     statement = read(data, limits, file.name)
     certificate = decode(statement)
     if part == "claim":
-        click.echo(certificate.claim.sentence())
+        say(certificate.claim.sentence())
     elif part == "json":
         kind = registry.kind(certificate.claim.kind, certificate.claim.version)
         as_json({"id": certificate.id, "subjects": [{"name": s.name, "sha256": s.sha256} for s in certificate.subjects],
@@ -67,14 +73,18 @@ def show(file: Path, part: str | None, subjects: tuple[Path, ...], array: str | 
         _tree(certificate)
     elif array is not None and array in certificate.evidence.items:
         value = certificate.evidence.items[array]
+        if array in _POINTS and (unit := _unit(certificate)):
+            say(f"{array}: {unit}", err=True)  # what is on stdout is read by programs
         for entry in value if isinstance(value, tuple) else (value,):
-            click.echo(f"{entry}" + (f"  {_float(entry)}" if isinstance(entry, Fraction) else ""))
+            say(f"{entry}" + (f"  {_float(entry)}" if isinstance(entry, Fraction) else ""))
     elif array is not None:
         if array not in certificate.evidence.arrays:
             raise UsageError("setting-value", f"--evidence {array}: no such item or array",
                              fix=f"there are {', '.join([*certificate.evidence.items, *certificate.evidence.arrays])}")
+        if array in _POINTS and (unit := _unit(certificate)):
+            say(f"{array}: {unit}", err=True)
         for row in np.atleast_1d(certificate.evidence.arrays[array]).tolist():
-            click.echo(json.dumps(row))
+            say(json.dumps(row))
     else:
         _certificate(certificate, len(data))
 
@@ -88,97 +98,111 @@ def _trusted(file: Path, subjects: tuple[Path, ...]) -> None:
     counts = {path.relative_to(root).as_posix(): code_lines(path) for path in imported(certificate=file, subjects=subjects)}
     for name, lines in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
         if lines:
-            click.echo(f"{lines:6d}  certify/{name}")
-    click.echo(f"{sum(counts.values()):6d}  lines of code in all, without blank lines, comments and docstrings")
+            say(f"{lines:6d}  certify/{name}")
+    say(f"{sum(counts.values()):6d}  lines of code in all, without blank lines, comments and docstrings")
 
 
 def _certificate(certificate: Certificate, size: int) -> None:
     claim, evidence = certificate.claim, certificate.evidence
     kind = registry.kind(claim.kind, claim.version)
     digests = {subject.name: subject.sha256 for subject in certificate.subjects}
-    click.echo(f"claims    {claim.sentence()}\n          (not checked here: use certify verify)")
-    click.echo(f"kind      {claim.kind} v{claim.version}")
+    say(f"claims    {claim.sentence()}", "          (not checked here: use certify verify)")
+    say(f"kind      {claim.kind} v{claim.version}")
     for role, names in claim.roles.items():
         for name in (names,) if isinstance(names, str) else names:
-            click.echo(f"subject   {role}: {name} (sha256 {digests[name]})")
-    click.echo(f"given     {json.dumps(kind.given.encode(claim.given), sort_keys=True)}")
-    click.echo(f"says      {json.dumps(kind.says.encode(claim.says), sort_keys=True)}")
+            say(f"subject   {role}: {name} (sha256 {digests[name]})")
+    say(f"given     {json.dumps(kind.given.encode(claim.given), sort_keys=True)}")
+    say(f"says      {json.dumps(kind.says.encode(claim.says), sort_keys=True)}")
     if claim.kind == "accuracy":
         _rows(certificate)
-    click.echo(f"rests on  {', '.join(certificate.assumptions) or 'nothing outside the files'}")
+    say(f"rests on  {', '.join(certificate.assumptions) or 'nothing outside the files'}")
     arrays = ", ".join(f"{key} {array.dtype.str}{list(array.shape)}" for key, array in evidence.arrays.items())
-    click.echo(f"evidence  {evidence.kind} v{evidence.version}{': ' + arrays if arrays else ''}")
+    say(f"evidence  {evidence.kind} v{evidence.version}{': ' + arrays if arrays else ''}")
     for name, value in evidence.items.items():
         shown = ", ".join(f"{_float(v)}" if isinstance(v, Fraction) else str(v) for v in value[:12]) if isinstance(value, tuple) else value
         more = f", ... ({len(value)} in all; --evidence {name} prints them exactly)" if isinstance(value, tuple) and len(value) > 12 else ""
-        click.echo(f"          {name}: {shown}{more}")
+        say(f"          {name}: {shown}{more}")
+        if name in _POINTS and (unit := _unit(certificate)):
+            say(f"          ({name}: {unit})")
     made = certificate.producer
-    click.echo(f"producer  {made['name']} {made['version']}, prover {made['prover']}, seed {made['seed']}")
-    for keyid in certificate.signatures:
-        click.echo(f"signature of the key {keyid} (not checked here: certify verify --key)")
-    click.echo(f"id        {certificate.id}\nsize      {size} bytes")
+    told = {key: quoted(made[key], _MOST_PRODUCER) for key in ("name", "version", "prover")}
+    if any(text.startswith('"') for text in told.values()):  # not the words of one of our provers: no line is long enough to be broken
+        say("producer  in the words of the author:", *(f"          {key} {text}" for key, text in told.items()), f"          seed {made['seed']}")
+    else:
+        say(f"producer  {told['name']} {told['version']}, prover {told['prover']}, seed {made['seed']}")
+    for keyid in certificate.signatures[:_MOST]:
+        say(f"signature of the key {keyid} (not checked here: certify verify --key)")
+    if len(certificate.signatures) > _MOST:
+        say(f"          ... ({len(certificate.signatures)} signatures in all)")
+    say(f"id        {certificate.id}", f"size      {size} bytes")
+
+
+def _unit(certificate: Certificate) -> str:
+    """Return in which units a point of the evidence is, or nothing for kinds that are not known here."""
+    given = certificate.claim.given
+    if certificate.claim.kind == "region":
+        return "in the units of the property's X"
+    if "scale" not in given:
+        return ""
+    times = f" times {given['scale']}, that is after `scale`," if given["scale"] != 1 else ","
+    return f"in values of the points file{times} before `subtract` and `divide`"
 
 
 def _rows(certificate: Certificate) -> None:
     """Print how many rows of a data set are listed as what, and the first of them."""
     listed = 0
     for name, words in (("robust", "rows"), ("wrong", "rows, at their own points"), ("witness", "rows, each with a counterexample")):
-        rows = certificate.evidence.arrays.get(f"{name}_row", np.zeros(0, "<i4")).tolist()
+        rows = certificate.evidence.arrays.get(f"{name}_row", np.zeros(0, "<i4"))
         listed += len(rows)
-        shown = ", ".join(map(str, rows[:_MOST]))
+        shown = ", ".join(map(str, rows[:_MOST].tolist()))
         more = f", ... (--evidence {name}_row prints them all)" if len(rows) > _MOST else ""
-        click.echo(f"{name:10s}{len(rows)} {words}{': ' if rows else ''}{shown}{more}")
-    click.echo(f"open      {certificate.claim.says['of'] - listed} of {certificate.claim.says['of']} rows")
+        say(f"{name:10s}{len(rows)} {words}{': ' if shown else ''}{shown}{more}")
+    say(f"open      {certificate.claim.says['of'] - listed} of {certificate.claim.says['of']} rows")
 
 
 def _tree(certificate: Certificate) -> None:
+    """Print the first nodes of the trees, indented as far as a terminal is wide."""
     arrays = certificate.evidence.arrays
     if "tree" not in arrays:
         raise UsageError("setting-value", "--tree: the evidence has no tree", fix="`certify show FILE` lists its arrays")
-    thresholds = iter(arrays["split_at"].tolist() if "split_at" in arrays else [])
-    # The number of inputs is the model's, which is not at hand: splits on inputs are those with a threshold, and their items come first.
-    items = sorted(item for item in arrays["tree"].tolist() if item >= 0)
-    neurons = set(items[len(arrays.get("split_at", ())):])
-    rows, several = arrays.get("robust_row"), _roots(arrays["tree"].tolist()) > 1
-    roots = (f"row {row}: " for row in rows.tolist()) if rows is not None else (f"part {part}: " if several else "" for part in count())
+    tree, splits = arrays["tree"], arrays.get("split_at", np.zeros(0))
+    first = first_neuron(tree, len(splits))
+    thresholds = iter(splits[:_MOST_LINES].tolist())
+    # One more side is open behind every split, one less behind every leaf: the first tree ends where none is left.
+    several = bool((np.cumsum(np.where(tree >= 0, 1, -1), dtype=np.int64)[:-1] < 0).any())
+    rows = arrays.get("robust_row", np.zeros(0, "<i4"))[:_MOST_LINES].tolist()
+    roots = (f"row {row}: " for row in rows) if "robust_row" in arrays else (f"part {part}: " if several else "" for part in count())
     pending: list[tuple[int, str]] = []
-    for item in arrays["tree"].tolist():
+    for item in tree[:_MOST_LINES].tolist():
         depth, side = pending.pop() if pending else (0, next(roots, ""))
+        start = f"{'  ' * min(depth, _MOST_DEPTH)}{f'[depth {depth}] ' if depth > _MOST_DEPTH else ''}{side}"
         if item < 0:
-            click.echo(f"{'  ' * depth}{side}leaf {-1 - item}")
-            continue
-        if item in neurons:
-            click.echo(f"{'  ' * depth}{side}split neuron, item {item}, at 0")
+            say(f"{start}leaf {-1 - item}")
+        elif item >= first:
+            say(f"{start}split neuron, item {item}, at 0")
             pending += [(depth + 1, f"z_{item} <= 0: "), (depth + 1, f"z_{item} >= 0: ")]
-            continue
-        theta = next(thresholds, "?")
-        click.echo(f"{'  ' * depth}{side}split input {item} at {theta}")
-        pending += [(depth + 1, f"x_{item} <= {theta}: "), (depth + 1, f"x_{item} >= {theta}: ")]
-
-
-def _roots(tree: list[int]) -> int:
-    """Return how many trees are written one behind the other, in preorder."""
-    roots = left = 0
-    for item in tree:
-        roots, left = (roots, left) if left else (roots + 1, 1)
-        left += 1 if item >= 0 else -1
-    return roots
+        else:
+            theta = next(thresholds, "?")
+            say(f"{start}split input {item} at {theta}")
+            pending += [(depth + 1, f"x_{item} <= {theta}: "), (depth + 1, f"x_{item} >= {theta}: ")]
+    if len(tree) > _MOST_LINES:
+        say(f"... {len(tree) - _MOST_LINES} of {len(tree)} nodes left out: --evidence tree prints the array")
 
 
 def _parts(found: Parts) -> None:
     """Print what is unsafe, in words that reveal a condition written the wrong way round."""
     for part in found.parts[:_MOST]:
         sides = [_side(part, index) for index in range(len(part.lower))[:_MOST]]
-        click.echo(f"box       {', '.join(sides)}{', ...' if len(part.lower) > _MOST else ''}")
+        say(f"box       {', '.join(sides)}{', ...' if len(part.lower) > _MOST else ''}")
         for conjunct in part.conjuncts[:_MOST]:
             rows = [_row(row) for row in conjunct]
-            click.echo(f"          unsafe where {' and '.join(rows) or 'anything (no output is constrained)'}")
+            say(f"          unsafe where {' and '.join(rows) or 'anything (no output is constrained)'}")
         if len(part.conjuncts) > _MOST:
-            click.echo(f"          ... ({len(part.conjuncts)} conditions in all)")
+            say(f"          ... ({len(part.conjuncts)} conditions in all)")
     if len(found.parts) > _MOST:
-        click.echo(f"          ... ({len(found.parts)} boxes in all)")
+        say(f"          ... ({len(found.parts)} boxes in all)")
     if found.empty:
-        click.echo(f"          {found.empty} disjuncts admit no input")
+        say(f"          {found.empty} disjuncts admit no input")
 
 
 def _float(value: Fraction, sign: str = "") -> str:
@@ -201,11 +225,11 @@ def _side(part: Part, index: int) -> str:
 
 
 def _subject(path: Path, data: bytes, limits: Limits) -> None:
-    click.echo(f"sha256    {hashlib.sha256(data).hexdigest()}")
+    say(f"sha256    {hashlib.sha256(data).hexdigest()}")
     if data.startswith(b"\x93NUMPY"):
         array = read_npy(data)
         between = f", values from {array.min():g} to {array.max():g}" if array.size else ""
-        click.echo(f"array     {array.dtype.str} of shape {list(array.shape)} ({array.dtype.name}){between}")
+        say(f"array     {array.dtype.str} of shape {list(array.shape)} ({array.dtype.name}){between}")
         return
     name = path.name.removesuffix(".gz")
     if name.endswith(".vnnlib"):
@@ -213,12 +237,12 @@ def _subject(path: Path, data: bytes, limits: Limits) -> None:
         specification = read_vnnlib2(data, limits) if later else read_vnnlib1(data, limits)
         found = parts(specification, limits)
         sizes = f"{specification.inputs} inputs, {specification.outputs} outputs, {len(specification.assertions)} assertions"
-        click.echo(f"property  VNN-LIB {'2.0' if later else '1.0'}, {sizes}" + ("; X and Y are its input and output, flat" if later else ""))
+        say(f"property  VNN-LIB {'2.0' if later else '1.0'}, {sizes}" + ("; X and Y are its input and output, flat" if later else ""))
         _parts(found)
         return
     if name.endswith(".csv"):
         table = read_table(data, limits)
-        click.echo(f"table     {len(table.rows)} rows of {one_line(', '.join(table.columns))}")
+        say(f"table     {len(table.rows)} rows of {one_line(', '.join(quoted(column, 40) for column in table.columns))}")
         return
     try:
         network = read_network(data, limits)
@@ -227,11 +251,11 @@ def _subject(path: Path, data: bytes, limits: Limits) -> None:
             raise
         raise UsageError("file-unknown", f"{path.name} is no certificate, .onnx, .vnnlib, .npy or .csv file", where=str(trouble),
                          fix="check the file") from None
-    click.echo(f"network   {network.inputs} inputs {list(network.input_shape)}, {network.outputs} outputs")
+    say(f"network   {network.inputs} inputs {list(network.input_shape)}, {network.outputs} outputs")
     for layer in network.layers:
         if isinstance(layer, Dense):
-            click.echo(f"layer     dense {layer.weight.shape[1]} -> {layer.size}")
+            say(f"layer     dense {layer.weight.shape[1]} -> {layer.size}")
         else:
-            click.echo(f"layer     {'shift' if isinstance(layer, Scale) else 'relu'} {layer.size}")
+            say(f"layer     {'shift' if isinstance(layer, Scale) else 'relu'} {layer.size}")
     for note in network.notes:
-        click.echo(f"note      {note}")
+        say(f"note      {note}")

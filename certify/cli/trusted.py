@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import io
 import json
 import os
@@ -43,6 +44,17 @@ def imported(kind: str = "", certificate: Path | None = None, subjects: Sequence
         status, code, what, where, fix = outcome
         raise {1: Rejected, 3: Declined}.get(status, UsageError)(code, what, where=where, fix=fix)
     return [Path(file) for file in files]
+
+
+def digest(root: Path | None = None) -> str:
+    """Return the sha256 of what `sha256sum` prints of all trusted modules: those of certify but for `certify.cli` and `certify.report`.
+
+    In the folder of the package: find . -name '*.py' ! -path './cli/*' ! -path './report/*' | LC_ALL=C sort | xargs sha256sum | sha256sum
+    """
+    root = root or Path(__file__).resolve().parents[1]
+    inside = [path.relative_to(root) for path in root.rglob("*.py")]
+    names = sorted(f"./{path.as_posix()}" for path in inside if path.parts[0] not in ("cli", "report"))
+    return hashlib.sha256("".join(f"{hashlib.sha256((root / name).read_bytes()).hexdigest()}  {name}\n" for name in names).encode()).hexdigest()
 
 
 def code_lines(path: Path) -> int:

@@ -3,22 +3,26 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import click
 
-from certify.cli.arguments import allowed_names, assign, of_file, pinned_subjects, public_keys
+from certify.cli.arguments import allowed_names, assign, named_digests, of_file, pinned_subjects, public_keys
+from certify.cli.completion import assumption_names, file_names
 from certify.cli.output import as_json, error_json, fail, stop, verdict
 from certify.cli.report_text import verification_json, verification_lines
-from certify.errors import CertifyError, one_line
+from certify.errors import CertifyError
 
 _WORST = (70, 1, 3, 2, 0)
 
 
 @click.command()
 @click.argument("certificates", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--subject", "subjects", multiple=True, metavar="[ROLE=]FILE", help="A file that the claim is about; matched by its digest.")
-@click.option("--allow", "allowed", multiple=True, metavar="NAME,...", help="Allow exactly these assumptions (none: no assumption).")
+@click.option("--subject", "subjects", multiple=True, metavar="[ROLE=]FILE", shell_complete=file_names,
+              help="A file that the claim is about; matched by its digest.")
+@click.option("--allow", "allowed", multiple=True, metavar="NAME,...", shell_complete=assumption_names,
+              help="Allow exactly these assumptions (none: no assumption).")
 @click.option("--key", "keys", multiple=True, type=click.Path(path_type=Path), metavar="PUB.pem", help="A public key that must have signed it.")
 @click.option("--threshold", type=click.IntRange(1), default=None, metavar="N", help="How many of the keys must have signed.  [default: all]")
 @click.option("--work", type=click.IntRange(1), default=None, help="Work budget in elementary operations.  [default: 2^36]")
@@ -31,20 +35,34 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
     \b
     certify verify out.cert --subject model.onnx --subject property.vnnlib
     certify verify out.cert --subject model=model.onnx --subject property=p.vnnlib --allow real-arithmetic
+
+    ROLE=FILE pins a file to a role, for every certificate; a file whose own name reads so is written ./NAME. Names that begin with a hyphen stand
+    behind --, such as in `certify verify --subject model.onnx -- *`. Status 0 is a verdict only with `verified` as the first word.
     """
     from certify.container import load_bytes
     from certify.limits import Limits
     from certify.verification import check, read_subjects
 
     limits = Limits(blas=blas) if work is None else Limits(work=work, blas=blas)
-    allow = allowed_names(allowed)
-    given = read_subjects(pinned_subjects(subjects), limits)
-    pems = public_keys(keys, threshold, limits)
-    fitting = assign(certificates, given, limits) if len(certificates) > 1 else [given]
+    try:
+        allow = allowed_names(allowed)
+        given = read_subjects(pinned_subjects(subjects), limits)
+        pems = public_keys(keys, threshold, limits)
+        fitting = [given]
+        if len(certificates) > 1:
+            loose = given.get("", [])
+            chosen = assign([named_digests(path, limits) for path in certificates], [hashlib.sha256(data).hexdigest() for _, data in loose])
+            fitting = [{**given, "": [loose[index] for index in indices]} for indices in chosen]
+    except CertifyError as trouble:  # the request as a whole is at fault, and so none of the certificates was verified
+        if not json_output:
+            raise
+        for path in certificates:
+            as_json({"file": str(path), **error_json(trouble)})
+        raise SystemExit(trouble.exit_status) from None
     statuses: list[int] = []
     for path, files in zip(certificates, fitting, strict=True):
         try:
-            result = check(load_bytes(path, limits), path.name, files, allow, limits.fresh(), pems, threshold)
+            result = check(load_bytes(path, limits), path.name, files, allow, limits.fresh(), pems or None, threshold)
         except CertifyError as trouble:
             statuses.append(trouble.exit_status)
             if json_output:
@@ -61,6 +79,6 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
         if json_output:
             as_json({"file": str(path), **verification_json(result)})
         else:
-            several = [f"certificate: {one_line(str(path))}"] if len(certificates) > 1 else []
+            several = [f"certificate: {path}"] if len(certificates) > 1 else []
             verdict("verified", result.sentence, [*several, *verification_lines(result)])
     raise SystemExit(min(statuses, key=_WORST.index))

@@ -10,11 +10,12 @@ from certify.certificate import Certificate, Claim
 from certify.claims import accuracy
 from certify.report.bounds import Margins, margins
 from certify.report.drawing import ROUNDED, Bar, Share, bars, shares
+from certify.report.gloss import accuracy_words
 from certify.report.html import Html, Section, join, number, paragraph, some, table, tag
 from certify.report.inputs import grey_range, witness_pictures
 from certify.report.outcome import Outcome
 from certify.report.pictures import gallery, image_shape, picture
-from certify.report.trees import read_forest, shown
+from certify.report.trees import tree_section
 from certify.rules.evaluation import evaluate
 from certify.rules.neighbourhood import Neighbourhoods
 
@@ -29,6 +30,14 @@ _STATUS = (("robust_row", "robust", "good", "every input within the radius gets 
 def headline(claim: Claim) -> str:
     """Return what a verified claim is."""
     return "certified accuracy"
+
+
+def gloss(outcome: Outcome) -> list[Html]:
+    """Return the claim in plain words."""
+    if outcome.claim is None or outcome.files is None:
+        return []
+    network = accuracy.neighbourhoods(outcome.claim.given, outcome.files, outcome.limits.fresh()).network
+    return [paragraph(accuracy_words(outcome.claim.given, outcome.claim.says, image_shape(network.input_shape, network.inputs)))]
 
 
 def not_claimed(claim: Claim) -> Sequence[str]:
@@ -47,10 +56,10 @@ def sections(outcome: Outcome) -> list[Section]:
     certificate = outcome.certificate
     if certificate is None:
         return []
-    listed = {name: certificate.evidence.arrays[name].tolist() if name in certificate.evidence.arrays else [] for name, *_ in _STATUS}
     found: list[Section] = []
     drawn: list[Margins] = []
     if outcome.verified and outcome.files is not None:
+        listed = {name: certificate.evidence.arrays[name].tolist() if name in certificate.evidence.arrays else [] for name, *_ in _STATUS}
         found.append(_counts(certificate, listed))
         near = accuracy.neighbourhoods(certificate.claim.given, outcome.files, outcome.limits.fresh())
         if listed["robust_row"]:
@@ -58,12 +67,9 @@ def sections(outcome: Outcome) -> list[Section]:
             drawn = margins(near.network, certificate.claim.given["semantics"], parts, certificate.evidence, outcome.limits.fresh())
             found.append(_margins(listed["robust_row"], drawn))
         found += _counterexamples(near, certificate, listed["witness_row"])
-    if "tree" in certificate.evidence.arrays:
-        told = [margin for part in drawn for margin in part.leaves] if outcome.verified else None
-        rows = listed["robust_row"]
-        forest = read_forest(certificate.evidence.arrays, lambda k: f"row {rows[k]}: " if k < len(rows) else "", told)
-        found.append(Section("tree", "The trees of the evidence", shown(forest, "robust rows", outcome.verified)))
-    return found
+    told = [margin for part in drawn for margin in part.leaves] if outcome.verified else None
+    rows = certificate.evidence.arrays.get("robust_row", ())
+    return found + tree_section(outcome, "The trees of the evidence", "robust rows", lambda k: f"row {rows[k]}: " if k < len(rows) else "", told)
 
 
 def _counts(certificate: Certificate, listed: dict[str, list[int]]) -> Section:

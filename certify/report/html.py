@@ -45,6 +45,11 @@ def escaped(text: str, most: int = _MOST) -> Html:
     return Html(html.escape(one_line(text, most), quote=True))
 
 
+def whole(text: str) -> Html:
+    """Return text for a page: on one line, printable, in full."""
+    return escaped(text, len(text))
+
+
 def join(parts: Iterable[str]) -> Html:
     """Return the parts one behind the other; those that are not `Html` are escaped."""
     return Html("".join(part if isinstance(part, Html) else escaped(part) for part in parts))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which module shows claims of a kind, one line each, imported only when such a claim is reported; without one, the page has no figures.
 
-A module gives three functions, those of `Family`. `sections` must not raise anything but errors of certify, whatever a rejected certificate holds.
+A module gives four functions, those of `Family`. `sections` must not raise anything but errors of certify, whatever a rejected certificate holds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Protocol
 
 from certify.certificate import Claim
-from certify.report.html import Section
+from certify.report.html import Html, Section
 from certify.report.outcome import Outcome
 
 MODULES: dict[str, str] = {
@@ -26,6 +26,9 @@ class Family(Protocol):
 
     def headline(self, claim: Claim) -> str:
         """Return what a verified claim is, in a few words behind the verdict; may be empty."""
+
+    def gloss(self, outcome: Outcome) -> list[Html]:
+        """Return a verified claim in plain words, for the box of the verdict; may be empty, may raise errors of certify."""
 
     def sections(self, outcome: Outcome) -> list[Section]:
         """Return the parts of the page that are the kind's own; bounds and outputs only where the verdict is `verified`."""

@@ -13,10 +13,12 @@ from certify.readers.formula import Row
 from certify.report.bounds import Margins, margins
 from certify.report.conditions import conjunct_words, row_words
 from certify.report.drawing import ROUNDED, Bar, bars
-from certify.report.html import Section, join, number, paragraph, some, table, tag
-from certify.report.inputs import Question, input_section
+from certify.report.gloss import region_words, robust_words
+from certify.report.html import Html, Section, join, number, paragraph, some, table, tag
+from certify.report.inputs import Question, grey_range, input_section
 from certify.report.outcome import Outcome
-from certify.report.trees import read_forest, shown
+from certify.report.pictures import gallery, picture
+from certify.report.trees import tree_section
 from certify.rules.counterexample import refute, violates
 
 _MOST_BARS = 40
@@ -25,8 +27,27 @@ _MOST_BARS = 40
 def headline(claim: Claim) -> str:
     """Return what a verified claim is."""
     if not claim.says["holds"]:
-        return "a counterexample"
+        return "not robust" if claim.kind == "robust" else "the unsafe set is reached"
     return "for every float32 execution" if claim.given["semantics"] == "exec32" else ""
+
+
+def gloss(outcome: Outcome) -> list[Html]:
+    """Return the claim in plain words, with the point as a picture, and the counterexample beside it."""
+    certificate, asked = outcome.certificate, _question(outcome)
+    if certificate is None or asked is None:
+        return []
+    claim, holds = certificate.claim, certificate.claim.says["holds"]
+    if claim.kind == "region":
+        return [paragraph(region_words(holds))]
+    told = [paragraph(robust_words(claim.given, holds, asked.shape))]
+    if asked.shape is None or asked.centre is None:
+        return told
+    low, high = grey_range(*asked.ends(0), asked.clip)
+    pictures = [picture(asked.centre, asked.shape, low, high, "what was asked about, as an image", f"Row {claim.given['row']}")]
+    if not holds:
+        point = certificate.evidence.items["point"]
+        pictures.append(picture(point, asked.shape, low, high, "what was found, as an image", "The counterexample"))
+    return [*told, gallery(*pictures)]
 
 
 def not_claimed(claim: Claim) -> Sequence[str]:
@@ -65,12 +86,9 @@ def sections(outcome: Outcome) -> list[Section]:
         found.append(_outputs(certificate, asked, witness, refute(asked.unsafe, certificate.evidence, outcome.limits.fresh())))
     if asked is not None:
         found.append(input_section(asked, witness))
-    if "tree" in certificate.evidence.arrays:
-        told = None if drawn is None else [margin for part in drawn for margin in part.leaves]
-        several = asked is not None and len(asked.unsafe.parts) > 1
-        forest = read_forest(certificate.evidence.arrays, lambda k: f"part {k}: " if several else "", told)
-        found.append(Section("tree", "The tree of the evidence", shown(forest, "boxes of the property", outcome.verified)))
-    return found
+    told = None if drawn is None else [margin for part in drawn for margin in part.leaves]
+    several = asked is not None and len(asked.unsafe.parts) > 1
+    return found + tree_section(outcome, "The tree of the evidence", "boxes of the property", lambda k: f"part {k}: " if several else "", told)
 
 
 def _question(outcome: Outcome) -> Question | None:

@@ -25,7 +25,7 @@ class Outcome:
     """A verdict with what there is to show: exactly one of `verification` and `trouble` is there.
 
     `certificate` is absent where the file can't be decoded, `files` (the bytes of each role) where a subject is missing. `digest` is the sha256
-    of the certificate file, `limits` bound what is computed for the page.
+    of the certificate file, `limits` bound what is computed for the page. `allow`, the number of `keys` and `threshold` are what was demanded.
     """
 
     verification: Verification | None
@@ -34,6 +34,9 @@ class Outcome:
     files: Files | None
     digest: str
     limits: Limits
+    allow: Set[str] | None = None
+    keys: int = 0
+    threshold: int | None = None
     checker: str = f"certify {VERSION}"
 
     @property
@@ -45,6 +48,11 @@ class Outcome:
     def verified(self) -> bool:
         """Whether the checker verified the certificate."""
         return self.verification is not None and self.trouble is None
+
+    @property
+    def needed(self) -> int:
+        """How many of the given keys must have signed."""
+        return self.keys if self.threshold is None else self.threshold
 
     @property
     def claim(self) -> Claim | None:
@@ -65,7 +73,7 @@ def examine(data: bytes, name: str, given: Given, allow: Set[str] | None, limits
     """
     verification, trouble = None, None
     try:
-        verification = check(data, name, given, allow, limits.fresh(), keys, threshold)
+        verification = check(data, name, given, allow, limits.fresh(), keys or None, threshold)
     except (Rejected, Declined) as found:
         trouble = found
     certificate, files = None, None
@@ -75,7 +83,7 @@ def examine(data: bytes, name: str, given: Given, allow: Set[str] | None, limits
         files = _files(certificate, given, statement.inputs)
     except CertifyError:  # the verdict says what is wrong with it
         pass
-    return Outcome(verification, trouble, certificate, files, hashlib.sha256(data).hexdigest(), limits)
+    return Outcome(verification, trouble, certificate, files, hashlib.sha256(data).hexdigest(), limits, allow, len(keys), threshold)
 
 
 def _files(certificate: Certificate, given: Given, inputs: Mapping[str, bytes]) -> Files | None:

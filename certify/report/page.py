@@ -8,22 +8,28 @@ verdict `verified` is worded or coloured as a success.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
 from certify import registry
 from certify.certificate import Certificate
 from certify.errors import CertifyError
-from certify.report.html import Html, Section, escaped, join, number, paragraph, prose, rows, some, table, tag
+from certify.report.html import Html, Section, join, number, paragraph, prose, rows, some, table, tag, whole
 from certify.report.kinds import family
 from certify.report.outcome import Outcome
+from certify.report.premises import Explanations, assumptions, paragraphs
 
 MOST_BYTES = 5 << 20
 START = b'<!doctype html>\n<html lang="en" data-made-by="certify report">'
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _MOST_LINES = 100
 _MOST_VALUE = 600
+_MOST_FOLDED = 60
+_NO_CERTIFICATE = {
+    "rejected": "This file is no well-formed certificate. There is no claim in it that could be true or false, and nothing was verified.",
+    "declined": "This file could not be read as a certificate by this version, within these limits. That says nothing about what is in it.",
+}
 _MEANINGS = {
     "leaves": "pieces into which the evidence cuts the inputs; the checker bounds each on its own",
     "parts": "boxes of inputs of which the property consists",
@@ -37,27 +43,28 @@ _NOT_A_SUCCESS = {
                 "claim is false.",
     "declined": "The checker declined this certificate: it cannot say whether the claim is established. That says nothing about the claim.",
 }
-Explanations = Mapping[str, Mapping[str, Any]]
 
 
 def render(outcome: Outcome, explanations: Explanations) -> bytes:
     """Return the page; `explanations` are the pages of codes and assumptions by name, each with `title` and `text`."""
     own = _own(outcome)
-    whole = _page(outcome, explanations, own)
+    made = _page(outcome, explanations, own)
     for largest in sorted(own, key=lambda section: -len(section.body)):
-        if len(whole) <= MOST_BYTES:
-            break
+        if len(made) <= MOST_BYTES:
+            return made
         own = [Section(one.name, one.title, paragraph("Left out: the page would be too large.")) if one is largest else one for one in own]
-        whole = _page(outcome, explanations, own)
-    return whole
+        made = _page(outcome, explanations, own)
+    return made if len(made) <= MOST_BYTES else _page(outcome, explanations, own, values_in_full=False)
 
 
-def _page(outcome: Outcome, explanations: Explanations, own: Sequence[Section]) -> bytes:
-    sections = [*_claim(outcome), *_subjects(outcome), *_assumptions(outcome, explanations), *own, *_check(outcome), *_question(outcome),
-                *_not_claimed(outcome), *_origin(outcome)]
-    strip = [tag("div", f"{outcome.word}: this certificate was not verified", class_="strip")] if not outcome.verified else []
+def _page(outcome: Outcome, explanations: Explanations, own: Sequence[Section], values_in_full: bool = True) -> bytes:
+    results = next((k + 1 for k, section in enumerate(own) if section.name in ("bounds", "outputs")), len(own))
+    sections = [*_claim(outcome), *_subjects(outcome), *own[:results], *assumptions(outcome, explanations), *own[results:],
+                *_check(outcome, values_in_full), *_question(outcome, values_in_full), *_not_claimed(outcome), *_origin(outcome)]
+    thing = "certificate was not verified" if outcome.certificate is not None else "file is no certificate that could be read"
+    strip = [tag("div", f"{outcome.word}: this {thing}", class_="strip")] if not outcome.verified else []
     body = tag("body", *strip, _verdict(outcome, explanations), tag("main", *map(_section, sections)), _footer(outcome), class_=_look(outcome))
-    word = outcome.word.capitalize() if outcome.verified else outcome.word.upper()
+    word = outcome.word.upper() if not outcome.verified else "Counterexample" if outcome.refutes else "Verified"
     head = tag("head", tag("meta", charset="utf-8"), tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
                tag("meta", name_="viewport", content="width=device-width, initial-scale=1"), tag("meta", name_="color-scheme", content="light dark"),
                tag("title", f"{word} - certify report"), tag("style", Html((files("certify.report") / "page.css").read_text("utf-8"))))
@@ -88,10 +95,12 @@ def _verdict(outcome: Outcome, explanations: Explanations) -> Html:
         claim = outcome.verification.claim
         found = family(claim.kind)
         kicker = found.headline(claim) if found is not None else ""
-        return tag("header", tag("h1", tag("span", "Verified", class_="word"), *([": ", tag("span", kicker, class_="kicker")] if kicker else [])),
-                   paragraph(escaped(outcome.verification.sentence), class_="sentence"),
-                   paragraph(f"The trusted checker ({outcome.checker}) verified the certificate when this page was made: the sentence is true of "
-                             "exactly the files below, provided that what it rests on holds."))
+        word = "Counterexample" if outcome.refutes else "Verified"
+        what = "verified this counterexample" if outcome.refutes else "verified the certificate"
+        return tag("header", tag("h1", tag("span", word, class_="word"), *([": ", tag("span", kicker, class_="kicker")] if kicker else [])),
+                   paragraph(whole(outcome.verification.sentence), class_="sentence"), *_gloss(outcome),
+                   paragraph(f"The trusted checker ({outcome.checker}) {what} when this page was made: the sentence is true of "
+                             "exactly the files below, provided that what it rests on holds."), *_demands(outcome))
     trouble = outcome.trouble
     if trouble is None:
         raise ValueError("an outcome has a verdict")
@@ -99,9 +108,34 @@ def _verdict(outcome: Outcome, explanations: Explanations) -> Html:
     told = [("code", tag("code", trouble.code)), ("what", prose(trouble.what)), *where, ("to do", prose(trouble.fix))]
     page = explanations.get(trouble.code)
     more = [tag("details", tag("summary", f"What the code {trouble.code} means"), paragraph(tag("strong", str(page["title"]))),
-                *_paragraphs(str(page["text"])))] if page is not None else []
+                *paragraphs(str(page["text"])))] if page is not None else []
     return tag("header", tag("h1", tag("span", outcome.word.upper(), class_="word")),
-               paragraph(_NOT_A_SUCCESS[outcome.word], class_="sentence"), rows(told), *more)
+               paragraph((_NOT_A_SUCCESS if outcome.certificate is not None else _NO_CERTIFICATE)[outcome.word], class_="sentence"), rows(told),
+               *(_demands(outcome) if outcome.certificate is not None else []), *more)
+
+
+def _gloss(outcome: Outcome) -> list[Html]:
+    """Return the claim in plain words, with a picture where there is one; nothing where that can't be computed."""
+    found = family(outcome.claim.kind) if outcome.claim is not None else None
+    try:
+        return found.gloss(outcome) if found is not None else []
+    except CertifyError:  # the sections say so too
+        return []
+
+
+def _demands(outcome: Outcome) -> list[Html]:
+    """Return what was demanded of the certificate beside its claim: signatures, and an allow list."""
+    signed = outcome.verification.signed_by if outcome.verification is not None and outcome.verified else ()
+    if not outcome.keys:
+        who = ["No key was demanded: who made the certificate was not checked."]
+    else:
+        who = [f"{some(outcome.needed, 'signature')} of {some(outcome.keys, 'given key')} {'was' if outcome.needed == 1 else 'were'} demanded",
+               *([": signed by ", join([part for keyid in signed for part in (" ", tag("code", keyid[:16]))]), "."] if signed else [
+                   "; who signed is not said of a certificate that was not verified."])]
+    names = ", ".join(sorted(outcome.allow or ())) or "none"
+    allow = " No list of allowed assumptions was given: all but the opt-in ones were accepted." if outcome.allow is None else (
+        f" Assumptions that were allowed: {names}.")
+    return [paragraph(*who, allow, class_="note")]
 
 
 def _claim(outcome: Outcome) -> list[Section]:
@@ -110,7 +144,7 @@ def _claim(outcome: Outcome) -> list[Section]:
         return []
     return [Section("claim", "What the file claims, not established", join([
         paragraph("These are the words of the certificate. ", tag("strong", f"They were {outcome.word}, not verified.")),
-        tag("p", escaped(outcome.certificate.claim.sentence()), class_="claimed")]))]
+        tag("p", whole(outcome.certificate.claim.sentence()), class_="claimed")]))]
 
 
 def _subjects(outcome: Outcome) -> list[Section]:
@@ -125,34 +159,19 @@ def _subjects(outcome: Outcome) -> list[Section]:
         paragraph(f"{words}Names are the author's; only the sha256 identifies a file."), rows(lines[:_MOST_LINES]), *_left(len(lines), "file")]))]
 
 
-def _assumptions(outcome: Outcome, explanations: Explanations) -> list[Section]:
-    certificate = outcome.certificate
-    if certificate is None:
-        return []
-    parts: list[Html] = []
-    for name in certificate.assumptions:
-        page = explanations.get(name)
-        parts.append(tag("h3", tag("code", name), f": {page['title']}" if page is not None else ""))
-        parts += _paragraphs(str(page["text"])) if page is not None else [
-            paragraph("This version knows no such assumption.")]
-    if not parts:
-        parts = [paragraph("Nothing outside the files." if outcome.verified else "The certificate lists nothing outside the files.")]
-    return [Section("assumptions", "What it rests on" if outcome.verified else "What it would rest on", join(parts))]
-
-
-def _check(outcome: Outcome) -> list[Section]:
+def _check(outcome: Outcome, in_full: bool) -> list[Section]:
     """Return facts and figures of a successful check."""
     result = outcome.verification
     if result is None or not outcome.verified:
         return []
-    figures = [(name.replace("_", " "), number(value) if isinstance(value, float) else str(value), _MEANINGS.get(name, ""))
+    figures = [(name.replace("_", " "), number(value) if isinstance(value, float) else _value(str(value), in_full), _MEANINGS.get(name, ""))
                for name, value in result.figures.items() if name != "work"]
     parts = [tag("ul", *(tag("li", fact) for fact in result.facts[:_MOST_LINES]))] if result.facts else []
     parts += [table(("figure", "value", "meaning"), figures[:_MOST_LINES])] if figures else []
     return [Section("check", "Facts and figures of the check", join(parts))] if parts else []
 
 
-def _question(outcome: Outcome) -> list[Section]:
+def _question(outcome: Outcome, in_full: bool) -> list[Section]:
     """Return all fields of the claim."""
     claim = outcome.claim
     if claim is None:
@@ -160,7 +179,7 @@ def _question(outcome: Outcome) -> list[Section]:
     kind = registry.kind(claim.kind, claim.version)
     told = [("kind", f"{claim.kind}, version {claim.version}")]
     for words, fields in (("given", kind.given.encode(claim.given)), ("says", kind.says.encode(claim.says))):
-        told += [(f"{words}: {name}", _value(value)) for name, value in sorted(fields.items())]
+        told += [(f"{words}: {name}", _value(value, in_full)) for name, value in sorted(fields.items())]
     return [Section("question", "The claim, field by field", join([
         paragraph("Under ", tag("em", "given"), " stands what was asked, under ", tag("em", "says"), " what is asserted; numbers are exact."),
         rows(told[:_MOST_LINES]), *_left(len(told), "field")]))]
@@ -178,7 +197,7 @@ def _not_claimed(outcome: Outcome) -> list[Section]:
 def _origin(outcome: Outcome) -> list[Section]:
     """Return what identifies the certificate and says where it comes from."""
     certificate = outcome.certificate
-    told: list[tuple[str, str]] = [("certificate file", join(["sha256 ", tag("code", outcome.digest)]))]
+    told: list[tuple[str, str]] = [("certificate file" if certificate is not None else "file", join(["sha256 ", tag("code", outcome.digest)]))]
     if certificate is not None:
         told.insert(0, ("certificate id", tag("code", certificate.id)))
         told.append(("evidence", f"{certificate.evidence.kind}, version {certificate.evidence.version}"))
@@ -191,7 +210,7 @@ def _origin(outcome: Outcome) -> list[Section]:
         parts.append(tag("h3", "Producer, not checked"))
         parts.append(paragraph("What the author wrote about the making of the file. The verdict does not depend on it."))
         parts.append(rows((name, str(made[name])[:_MOST_VALUE] or "-") for name in ("name", "version", "prover", "solver", "seed") if name in made))
-    return [Section("origin", "The certificate", join(parts))]
+    return [Section("origin", "The certificate" if certificate is not None else "The file", join(parts))]
 
 
 def _signatures(outcome: Outcome, certificate: Certificate) -> Html:
@@ -211,13 +230,13 @@ def _footer(outcome: Outcome) -> Html:
                                    "certificate with certify-check, which runs the trusted checker alone."))
 
 
-def _paragraphs(text: str) -> list[Html]:
-    return [paragraph(prose(" ".join(block.split()))) for block in text.strip().split("\n\n")]
-
-
-def _value(value: Any) -> str:
+def _value(value: Any, in_full: bool) -> str:
+    """Return a value; one that is long is folded, or cut where the page has no room for it."""
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return shown if len(shown) <= _MOST_VALUE else f"{shown[:_MOST_VALUE]}... ({len(shown)} characters)"
+    if len(shown) <= _MOST_VALUE:
+        return shown
+    start = f"{shown[:_MOST_FOLDED]}... ({len(shown)} characters"
+    return tag("details", tag("summary", f"{start})"), whole(shown)) if in_full else f"{start}; left out: the page would be too large)"
 
 
 def _left(count: int, noun: str) -> list[Html]:

@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from certify.report.html import Html, join, number, paragraph, some, tag
+import numpy as np
+
+from certify.report.html import Html, Section, join, number, paragraph, some, tag
+from certify.report.outcome import Outcome
 
 _MOST_LISTED = 300
 _MOST_DRAWN = 48
+_PIECE = 1 << 16
 _DEEPEST_DRAWN = 16
 _STEP_X, _STEP_Y, _EDGE = 46, 54, 26
 
@@ -42,37 +46,66 @@ class Forest:
     neurons: bool
 
 
+def tree_section(outcome: Outcome, title: str, what: str, root: Callable[[int], str], margins: Sequence[Fraction | None] | None) -> list[Section]:
+    """Return the section on the trees of a certificate, if it has any; `what` is the plural of what they are of, the rest as in `read_forest`."""
+    arrays = outcome.certificate.evidence.arrays if outcome.certificate is not None else {}
+    if "tree" not in arrays:
+        return []
+    count, most = len(arrays["tree"]), outcome.limits.tree_nodes
+    if count > most:
+        return [Section("tree", title, paragraph(f"Left out: {some(count, 'node')}, more than the limit of {most}."))]
+    return [Section("tree", title, shown(read_forest(arrays, root, margins), what, outcome.verified))]
+
+
 def read_forest(arrays: Mapping[str, Any], root: Callable[[int], str], margins: Sequence[Fraction | None] | None, most: int = _MOST_LISTED) -> Forest:
     """Return the trees in `tree`; `root` names a tree, `margins` are the bounds of the leaves where the check succeeded."""
-    items: list[int] = arrays["tree"].tolist()
-    thresholds: list[float] = arrays["split_at"].tolist() if "split_at" in arrays else []
-    # Splits on inputs are those with a threshold, and the items of inputs come before those of neurons.
-    neurons = set(sorted(item for item in items if item >= 0)[len(thresholds) :])
+    tree, splits = arrays["tree"], arrays.get("split_at", np.zeros(0))
+    first, thresholds = first_neuron(tree, len(splits)), splits[:most].tolist()
     pending: list[tuple[int, str]] = []
     kept: list[Node] = []
-    roots = leaves = used = deepest = 0
-    for item in items:
+    roots = leaves = used = 0
+    for item in tree[:most].tolist():
         if not pending:
             pending.append((0, root(roots)))
             roots += 1
         depth, side = pending.pop()
-        deepest = max(deepest, depth)
         if item < 0:
             margin = margins[leaves] if margins is not None and leaves < len(margins) else None
             told = "" if margins is None else f": smallest bound {number(margin)}" if margin is not None else ": no input is left"
-            node = Node(depth, False, str(leaves), f"{side}leaf {leaves}{told}")
+            kept.append(Node(depth, False, str(leaves), f"{side}leaf {leaves}{told}"))
             leaves += 1
-        elif item in neurons:
-            node = Node(depth, True, f"z{item}", f"{side}split on neuron, item {item}, at 0")
+        elif item >= first:
+            kept.append(Node(depth, True, f"z{item}", f"{side}split on neuron, item {item}, at 0"))
             pending += [(depth + 1, f"where z_{item} <= 0: "), (depth + 1, f"where z_{item} >= 0: ")]
         else:
             theta = f"{thresholds[used]:.9g}" if used < len(thresholds) else "?"
             used += 1
-            node = Node(depth, True, f"x{item}", f"{side}split input {item} at {theta}")
+            kept.append(Node(depth, True, f"x{item}", f"{side}split input {item} at {theta}"))
             pending += [(depth + 1, f"where x_{item} <= {theta}: "), (depth + 1, f"where x_{item} >= {theta}: ")]
-        if len(kept) < most:
-            kept.append(node)
-    return Forest(tuple(kept), roots, len(items), leaves, deepest, not pending, bool(neurons))
+    return _counted(tree, tuple(kept), bool((tree >= first).any()))
+
+
+def first_neuron(tree: np.ndarray[Any, Any], thresholds: int) -> int:
+    """Return the least item that is a neuron: splits on inputs are those with a threshold, and the items of inputs come before those of neurons."""
+    splits = np.sort(tree[tree >= 0])
+    return int(splits[thresholds]) if thresholds < len(splits) else 1 << 31
+
+
+def _counted(tree: np.ndarray[Any, Any], kept: tuple[Node, ...], neurons: bool) -> Forest:
+    """Return the forest with these nodes, and the counts of all."""
+    open_sides: list[int] = []
+    roots = deepest = 0
+    for start in range(0, len(tree), _PIECE):
+        for split in (tree[start : start + _PIECE] >= 0).tolist():
+            if not open_sides:
+                open_sides.append(0)
+                roots += 1
+            depth = open_sides.pop()
+            if depth > deepest:
+                deepest = depth
+            if split:
+                open_sides += (depth + 1, depth + 1)
+    return Forest(kept, roots, len(tree), int((tree < 0).sum()), deepest, not open_sides, neurons)
 
 
 def shown(forest: Forest, what: str, verified: bool) -> Html:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Add the kind `reaches` to a checkout: copy the files beside this script, and write the registration lines of CONTRIBUTING.md.
+"""Add the kind `reaches` to a checkout: copy the files beside this script, write the registration lines of CONTRIBUTING.md, then what is made.
 
     python examples/toy_kind/apply.py CHECKOUT
+
+The last step is `make vectors install docs` in the checkout: about two minutes, most of them for the packages of its `.venv`.
 """
 
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -62,3 +65,4 @@ def apply(target: Path) -> None:
 
 if __name__ == "__main__":
     apply(Path(sys.argv[1]))
+    sys.exit(subprocess.run(["make", "-C", sys.argv[1], f"PYTHON={sys.executable}", "vectors", "install", "docs"], check=False).returncode)

@@ -88,6 +88,7 @@ def test_counts_certificate_and_show(folder: Path) -> None:
     assert "kind      accuracy v1" in shown and f"robust    {says['robust_at_least']} rows" in shown
     told = json.loads(run(folder, *QUESTION, "-o", "out.cert", "--json").stdout)
     assert told["verdict"] == "proved" and told["id"] == result.id and ("open" in told) == (result.figures["open"] > 0)
+    assert any("so the exit status is 4" in line for line in told["remarks"]) == ("open" in told)
 
 
 def test_wanted_counts_that_are_not_reached(folder: Path) -> None:

@@ -240,13 +240,29 @@ def test_show_prints_the_counterexample(folder: Path) -> None:
 def test_a_wrong_label_is_told_from_an_attack(folder: Path) -> None:
     done = run(folder, "prove", "robust", "net.onnx", "points.npy", "--set", "row=1", "--set", "radius=1/100", "--set", "label=0", "-o", "out.cert")
     assert done.returncode == 5 and "at the point itself class 1 has 2, class 0 has 0" in done.stdout
+    assert "the network answers 1 at row 1 itself; labels are numbered from 0" in done.stdout
+    assert done.stdout.startswith("refuted   shown instead: net.onnx does not answer 0 alone ")
 
 
 def test_files_in_the_wrong_order_are_named(folder: Path) -> None:
     done = run(folder, "prove", "region", "ramp.vnnlib", "ramp.onnx")
-    assert done.returncode == 3 and "ramp.vnnlib looks like a VNN-LIB property; usage: certify prove region MODEL PROPERTY" in done.stdout
+    assert done.returncode == 3 and ": ramp.vnnlib looks like a VNN-LIB property, not like an ONNX model: " in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines()[1].strip().startswith("usage: certify prove region MODEL PROPERTY")
     done = run(folder, "prove", "robust", "points.csv", "net.onnx", "--set", "row=0", "--set", "radius=1")
-    assert done.returncode == 3 and "points.csv looks like a text or CSV file" in done.stdout
+    assert done.returncode == 3 and ": points.csv looks like a text or CSV file, not like an ONNX model: " in done.stdout
+
+
+@pytest.mark.parametrize(("operator", "advice"), [("Softmax", "ends in scores (logits)"), ("ArgMax", "ends in scores (logits)"),
+                                                  ("Div", "--set divide=..."), ("Erf", "supported operators: ")])
+def test_an_operator_that_is_not_read_brings_advice(folder: Path, operator: str, advice: str) -> None:
+    import onnx
+
+    made = onnx.load(folder / "net.onnx")
+    made.graph.node.append(onnx.helper.make_node(operator, [made.graph.output[0].name] * (2 if operator == "Div" else 1), ["z"], name="last"))
+    made.graph.output[0].name = "z"
+    onnx.save(made, folder / "more.onnx")
+    done = run(folder, "prove", "robust", "more.onnx", "points.npy", "--set", "row=1", "--set", "radius=1/100")
+    assert done.returncode == 3 and f"the operator '{operator}' is not supported" in done.stdout and advice in done.stdout
 
 
 def test_an_older_certificate_that_stays_is_mentioned(folder: Path) -> None:

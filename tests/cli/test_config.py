@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from certify import registry
 from certify.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,7 +99,7 @@ def test_one_file_serves_several_claims(run: Run) -> None:
 @pytest.mark.parametrize(("text", "wanted"), [
     ("[robust]\nradus = 1\n", ("setting-unknown: robust has no setting 'radus' (certify.toml: [robust] radus)", "did you mean 'radius'?")),
     ("[robustt]\nradius = 1\n", ("setting-unknown: there is no claim of kind 'robustt' (certify.toml: [robustt])", "did you mean [robust]?")),
-    ("[x]\n", ("there is no claim of kind 'x'", "tables are [prove] and the kinds: accuracy, region, robust")),
+    ("[x]\n", ("there is no claim of kind 'x'", f"tables are [prove] and the kinds: {', '.join(registry.KINDS)}")),
     ("radius = 1\n", ("setting-unknown: 'radius' stands in no table (certify.toml)", "below [prove] or [robust]")),
     ("[prove]\ntimelimit = 1\n", ("setting-unknown: [prove] has no setting 'timelimit'", "did you mean 'time-limit'?")),
     ("[prove]\nout = 1\n", ("setting-unknown", "its settings are time-limit, workers, seed")),
@@ -140,3 +141,12 @@ def test_files_that_are_no_settings(run: Run) -> None:
     assert status == 2 and "file-unreadable: can't read none.toml" in err
     status, out, _ = run("prove", "robust", "--config", "none.toml", "--json")
     assert status == 2 and json.loads(out)["code"] == "file-unreadable"
+
+
+def test_a_file_without_a_name_is_blamed_on_its_key(run: Run) -> None:
+    rest = "points = 'digits/images.npy'\nrow = 3\nradius = 1\n"
+    for name in ('""', '["digits/digits.onnx", ""]', "[]"):
+        err = refused(run, f"[robust]\nmodel = {name}\n{rest}")
+        assert "setting-value: model takes the path of a file (certify.toml: [robust] model)" in err
+    assert "(certify.toml: [robust] model)" in refused(run, f"[robust]\nmodel = '.'\n{rest}")
+    assert "(certify.toml: [robust] points)" in refused(run, "[robust]\nmodel = 'digits/digits.onnx'\npoints = '.'\nrow = 3\nradius = 1\n")

@@ -77,7 +77,8 @@ def test_a_clip_range_without_counterexamples(folder: Path) -> None:
 def test_float32_executions_are_bracketed_from_below_only(folder: Path) -> None:
     done = run(folder, "prove", "robust", "net.onnx", "points.npy", "--set", "row=1", "--set", "radius=max", "--set", "semantics=exec32", "-o",
                "out.cert")
-    assert done.returncode == 0 and "the largest radius that was proved is" in done.stdout
+    assert done.returncode == 0 and "the largest radius that was proved is" in done.stdout and "\n          smallest margin " in done.stdout
+    assert "not shown for" not in done.stdout
     assert certify.verify(folder / "out.cert", [folder / "net.onnx", folder / "points.npy"], allow=set()).claim.given["semantics"] == "exec32"
     assert not (folder / "out-refuted.cert").exists()
 

@@ -50,3 +50,24 @@ def test_properties_of_version_two(tmp_path: Path) -> None:
     assert "unsafe where -1 Y_0 +0.75 < 0" in done.stdout and "unsafe where +1 X_1 +1 Y_0 +2 <= 0" in done.stdout
     (tmp_path / "broken.vnnlib").write_text(PROPERTY.replace("Real [1,1]", "Int [1,1]"))
     assert run(tmp_path, "show", "broken.vnnlib").returncode == 3
+
+
+def test_deep_and_long_trees_are_cut_and_say_so(tmp_path: Path) -> None:
+    made = robust_vectors.specimen(0.5)
+    made.arrays = {"tree": np.zeros(60_000, "<i4"), "recompute": np.ones(1, "|u1")}  # splits only: each a level deeper
+    (tmp_path / "a.cert").write_bytes(made.seal())
+    shown = run(tmp_path, "show", "a.cert", "--tree").stdout
+    lines = shown.splitlines()
+    assert len(lines) == 10_001 and max(map(len, lines)) < 200 and lines[-1].startswith("... 50000 of 60000 nodes left out")
+    assert lines[40].startswith(" " * 80 + "z_0") and lines[41].startswith(" " * 80 + "[depth 41] z_0") and "[depth 9999]" in lines[9999]
+    made.arrays["tree"] = np.tile(np.array([0, -1, -2], "<i4"), 2)
+    (tmp_path / "a.cert").write_bytes(made.seal())
+    assert [line for line in run(tmp_path, "show", "a.cert", "--tree").stdout.splitlines() if line.startswith("part ")] == [
+        "part 0: split neuron, item 0, at 0", "part 1: split neuron, item 0, at 0"]
+
+
+def test_rows_of_any_number_are_counted_and_the_first_shown(tmp_path: Path) -> None:
+    made = accuracy_vectors.specimen()
+    made.arrays["robust_row"] = np.arange(1_000_000, dtype="<i4")
+    (tmp_path / "a.cert").write_bytes(made.seal())
+    assert "robust    1000000 rows: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ... (" in run(tmp_path, "show", "a.cert").stdout

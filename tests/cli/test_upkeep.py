@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,9 @@ from click.testing import CliRunner
 from certify.cli import main
 from certify.cli import selftest as module
 from certify.cli.main import cli
+from certify.container import members
 from kinds.region_vectors import bases
+from toolkit import pack, zipped
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -60,8 +64,33 @@ def test_diff_names_fields_arrays_and_nothing_for_equal_certificates(tmp_path: P
     told = {entry["field"]: (entry["left"], entry["right"]) for entry in json.loads(text)["differences"]}
     assert status == 1 and told["given semantics"] == ("real", "exec32")
     assert told["evidence array split_at at 0"] == ([float(split.arrays["split_at"][0])], [float(split.arrays["split_at"][0]) + 0.25])
-    assert told["evidence array recompute"][1] is None and len(told) == 3
+    assert told["evidence array recompute"][1] is None and len(told) == 4 and next(iter(told)) == "id"
     assert "given semantics\n    - real\n    + exec32" in run("diff", str(tmp_path / "a.cert"), str(tmp_path / "b.cert"))[1]
+
+
+def test_diff_calls_nothing_the_same_that_has_other_bytes(tmp_path: Path) -> None:
+    plain = bases().split
+    named, zero, carrying, said = plain.copy(), plain.copy(), plain.copy(), plain.content()
+    named.files["model"] = (f"certified-{plain.files['model'][0]}", plain.files["model"][1])
+    zero.arrays["split_at"] = np.array([-0.0])
+    carrying.inputs = {hashlib.sha256(data).hexdigest(): data for _, data in plain.files.values()}
+    said["predicate"]["producer"]["solver"] = "another"
+    keyid = "0" * 64
+    others = {
+        "subject model name": named.seal(), "evidence array split_at at 0": zero.seal(), "producer solver": pack(said, plain.arrays),
+        f"copy of the subject {min(carrying.inputs)}": carrying.seal(),
+        f"signature of the key {keyid}": zipped(members(plain.content(), plain.arrays, {}, {keyid: bytes(64)})),
+    }
+    (tmp_path / "a.cert").write_bytes(plain.seal())
+    for field, data in others.items():
+        (tmp_path / "b.cert").write_bytes(data)
+        status, text = run("diff", str(tmp_path / "a.cert"), str(tmp_path / "b.cert"), "--json")
+        told = [entry["field"] for entry in json.loads(text)["differences"]]
+        same_id = field.startswith(("copy", "signature"))
+        assert status == 1 and field in told and (told[0] == "id") != same_id, (field, told)
+    (tmp_path / "a.cert").write_bytes(zipped(members(plain.content(), plain.arrays, {}, {keyid: b"1" * 64})))
+    status, text = run("diff", str(tmp_path / "a.cert"), str(tmp_path / "b.cert"))
+    assert status == 1 and text.splitlines()[0] == f"signature of the key {keyid}" and "\n    - 3131" in text and "\n    + 0000" in text
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -72,6 +101,7 @@ def test_completion_scripts_name_the_program(shell: str) -> None:
 
 def test_completion_completes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("_CERTIFY_COMPLETE", "bash_complete")
+    monkeypatch.setattr(sys, "argv", ["certify"])
     for words, position, wanted in (("certify ver", "1", "verify"), ("certify prove --time", "2", "--time-limit"),
                                     ("certify completion z", "2", "zsh")):
         monkeypatch.setenv("COMP_WORDS", words)

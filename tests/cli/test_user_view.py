@@ -52,7 +52,7 @@ def test_a_setting_without_its_option(folder: Path) -> None:
     said = refused(folder, 2, "setting-form", *ROBUST, "radius=0.1")
     assert "write --set radius=0.1" in said
     (folder / "points=1").write_bytes(npy(POINTS))
-    assert run(folder, "prove", "robust", "net.onnx", "points=1", "--set", "row=1", "--set", "radius=1/8", "-o", "out.cert").returncode == 0
+    assert run(folder, "prove", "robust", "net.onnx", "./points=1", "--set", "row=1", "--set", "radius=1/8", "-o", "out.cert").returncode == 0
 
 
 def test_errors_name_the_file(folder: Path) -> None:

@@ -121,15 +121,18 @@ def vectors() -> Iterator[Vector]:
     yield case("digest-upper-case", "malformed",
                edited(lambda c: c["subject"][0]["digest"].update(sha256=c["subject"][0]["digest"]["sha256"].upper())), "a second form of a digest")
     yield case("name-with-slash", "malformed", edited(lambda c: _rename(c, "../ramp.onnx")), "names are followed as paths")
+    for label, letter in (("hangul-filler", "\u3164"), ("halfwidth-filler", "\uffa0"), ("accent", "\xe9"), ("of-a-later-unicode", "\U00011f04")):
+        yield case(f"name-with-{label}", "malformed", edited(lambda c, letter=letter: _rename(c, f"ramp{letter}is.onnx")),
+                   "a name that reads like a sentence, or that only some versions of Python take for letters")
     yield case("name-that-turns-the-line", "malformed", edited(lambda c: _rename(c, "ramp\u202exnno.onnx")), "a name that shows as another")
     for name, text_ in (("space", "a b"), ("line-feed", "a\nb"), ("escape", "a\x1b[1m"), ("digest", "a(sha256_770e607624d6)")):
         yield case(f"name-with-{name}", "malformed", edited(lambda c, text_=text_: _rename(c, text_)), "names read like sentences or digests")
     yield case("assumptions-twice", "malformed", edited(lambda c: c["predicate"]["assumptions"].append("real-arithmetic")),
                "a second form of the same list")
     keyid = "5e" * 32
-    envelope = signature.envelope(text, keyid, bytes(64))
+    envelope = signature.envelope(signature.start(text), keyid, bytes(64))
     yield case("signed", "", parts(text, (f"signatures/{keyid}", envelope)), "none: without keys, nobody's signature is asked for", "verified")
-    other = signature.envelope(text.replace(b"ramp", b"lamp"), keyid, bytes(64))
+    other = signature.envelope(signature.start(text.replace(b"ramp", b"lamp")), keyid, bytes(64))
     yield case("signature-of-another-certificate", "signature-invalid", parts(text, (f"signatures/{keyid}", other)), "the payload is not compared")
     yield case("signature-empty", "signature-invalid", parts(text, (f"signatures/{keyid}", b"{}")), "an envelope without a signature counts as one")
     yield case("signature-in-another-form", "signature-invalid", parts(text, (f"signatures/{keyid}", envelope + b"\n")), "bytes behind an envelope")

@@ -56,7 +56,8 @@ def test_point_corners_and_width_of_a_flat_square() -> None:
     found = page_of(image_specimen((1, 16)))
     assert "Drawn as 4 x 4, because 16 inputs fill a square" in found.text
     assert "Black is 0, white 1, in values of the points file times 1/16" in found.text
-    assert len(found.images) == 4 and all(pixels(image)[:2] == (4, 4) for image in found.images)
+    assert found.images[0]["alt"] == "what was asked about, as an image"
+    assert len(found.images) == 5 and all(pixels(image)[:2] == (4, 4) for image in found.images)
     assert greys(found, "the point") == [level(v) for v in (1, 0, 0.25, 0.5)] * 4
     assert greys(found, "the lowest") == [level(v) for v in (0.875, 0, 0.125, 0.375)] * 4
     assert greys(found, "the highest") == [level(v) for v in (1, 0.125, 0.375, 0.625)] * 4
@@ -88,7 +89,9 @@ def test_a_counterexample_and_what_it_changed() -> None:
     made.files["model"] = ("net.onnx", model(layers, shape=(1, 16)))
     made.says, made.evidence, made.items, made.arrays = {"holds": False}, "witness", {"point": [str(v) for v in point]}, {}
     found = page_of(made)
-    assert found.headings[0] == (1, "Verified: a counterexample")
+    assert found.headings[0] == (1, "Counterexample: not robust")
+    assert [len(greys(found, name)) for name in ("what was asked about", "what was found")] == [16, 16]
+    assert "each pixel may change by at most 8 in the units" in found.text and "does not answer" in found.text
     low, high = Fraction(-1, 2), Fraction(3, 2)
     assert greys(found, "the counterexample as") == [(round(255 * (v - low) / (high - low)),) for v in point]
     assert greys(found, "the counterexample minus") == [(47, 95, 179), tuple(round(255 - (255 - full) * Fraction(1, 2)) for full in (192, 50, 43)),

@@ -90,7 +90,7 @@ def rejected() -> Specimen:
 
 
 PAGES = {"robust": (lambda: image_specimen((1, 16)), "Verified", (26, 127, 75)),
-         "refuted": (lambda: robust_vectors.bases().witness, "Verified: a counterexample", (47, 95, 179)),
+         "refuted": (lambda: robust_vectors.bases().witness, "Counterexample: not robust", (138, 42, 143)),
          "region": (lambda: region_vectors.bases().mixed, "Verified", (26, 127, 75)),
          "accuracy": (accuracy_vectors.specimen, "Verified: certified accuracy", (26, 127, 75)), "rejected": (rejected, "REJECTED", (192, 50, 43))}
 

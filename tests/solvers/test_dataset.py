@@ -21,9 +21,10 @@ from certify import archive, container
 from certify.certificate import Subject
 from certify.claims import accuracy as claim
 from certify.claims import robust as robust_claim
-from certify.errors import Declined, OutputError, Rejected, UsageError
+from certify.errors import Declined, Rejected, UsageError
+from certify.files import OutputError
 from certify.limits import Limits
-from certify_solvers.common.emit import certificate, checked
+from certify_solvers.common.emit import array_entry, certificate, checked
 from certify_solvers.common.prover import Effort, Outcome, Problem, Proved, Refuted, Unknown
 from certify_solvers.crown import dataset
 from certify_solvers.crown.attack import Hit
@@ -228,7 +229,7 @@ def _bytes_of(kind: str, folder: Path, made: DataSet, question: Problem, row: in
             predicate["claim"]["says"] = {"holds": not robust}
             predicate["evidence"] = ({"kind": "witness", "version": 1, "items": {"point": ["1/2", "1/2"]}, "arrays": {}} if robust else
                                      {"kind": "bounds-tree", "version": 1, "items": {"arithmetic": "f64-gamma"},
-                                      "arrays": {"tree": container.array_entry("tree", arrays["tree"])}})
+                                      "arrays": {"tree": array_entry("tree", arrays["tree"])}})
         content = json.loads(dict(archive.read(own, Limits(), "kept"))["certificate.json"].tobytes())
         change(content["predicate"])
         return b"".join(bytes(piece) for piece in archive.pieces(container.members(content, {} if robust else arrays, {})))

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from certify.errors import Declined, OutputError
+from certify.errors import Declined
+from certify.files import OutputError
 from certify_solvers.common.executor import run
 
 

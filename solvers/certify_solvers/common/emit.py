@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import hashlib
+from typing import Any
+
+import numpy as np
+
 from certify import archive, container, registry
 from certify._version import VERSION
 from certify.canonical import Json
@@ -10,6 +15,12 @@ from certify.certificate import PREDICATE_TYPE, TYPE
 from certify.fields import MapOf, OneOrMany, Text
 from certify.verification import Verification, check
 from certify_solvers.common.prover import Draft, Problem
+
+
+def array_entry(key: str, array: np.ndarray[Any, Any]) -> Json:
+    """Return the statement's description of an evidence array."""
+    digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    return {"name": f"evidence/{key}.bin", "sha256": digest, "dtype": array.dtype.str, "shape": list(array.shape)}
 
 
 def content(draft: Draft, problem: Problem, prover: str, solver: str, seed: int) -> Json:
@@ -25,7 +36,7 @@ def content(draft: Draft, problem: Problem, prover: str, solver: str, seed: int)
                       "given": kind.given.encode(draft.given), "says": kind.says.encode(draft.says)},
             "assumptions": sorted(draft.assumptions),
             "evidence": {"kind": draft.evidence, "version": draft.evidence_version, "items": spec.items.encode(draft.items),
-                         "arrays": {key: container.array_entry(key, array) for key, array in draft.arrays.items()}},
+                         "arrays": {key: array_entry(key, array) for key, array in draft.arrays.items()}},
             "producer": {"name": "certify", "version": VERSION, "prover": prover, "solver": solver, "seed": seed},
         },
     }

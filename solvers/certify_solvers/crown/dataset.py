@@ -23,7 +23,8 @@ import numpy as np
 from certify import container
 from certify._version import VERSION
 from certify.claims import accuracy
-from certify.errors import CertifyError, OutputError, Rejected
+from certify.errors import CertifyError, Rejected
+from certify.files import OutputError
 from certify.limits import Limits
 from certify.rules.evaluation import evaluate
 from certify.rules.neighbourhood import Neighbourhoods

@@ -199,7 +199,9 @@ def _largest_radius(problem: Problem, settings: Settings, effort: Effort, progre
     if isinstance(made, Unknown):
         return made
     late = ("the time limit was reached before the search for the largest radius was done",) if effort.left() <= 0 else ()
-    return Proved(made, (f"the largest radius that was proved is {_decimal(found.lower[0])}", *late, *remarks), beyond)
+    missing = ("not shown for every float32 execution (--set semantics=exec32 asks for that)",) if real else ()
+    rounded = _also_float32(unsafe, made, problem) or missing
+    return Proved(made, (f"the largest radius that was proved is {_decimal(found.lower[0])}", *rounded, *late, *remarks), beyond)
 
 
 def _accuracy(problem: Problem, settings: Settings, effort: Effort, progress: Progress) -> Outcome:
@@ -287,8 +289,12 @@ def _remarks(problem: Problem, unsafe: UnsafeSet, answer: Violated) -> list[str]
         label = problem.given["label"]
         best = max(range(len(hit.y)), key=lambda k: (hit.y[k], k != label))
         near = robust.neighbourhoods(problem.given, problem.files, problem.limits.fresh())
-        where = "at the point itself" if hit.x == near.network_input(near.centre(problem.given["row"])) else "there"
-        remarks.append(f"{where} class {best} has {float(hit.y[best]):.6g}, class {label} has {float(hit.y[label]):.6g}")
+        itself = hit.x == near.network_input(near.centre(problem.given["row"]))
+        remarks.append(f"{'at the point itself' if itself else 'there'} class {best} has {float(hit.y[best]):.6g}, class {label} has "
+                       f"{float(hit.y[label]):.6g}")
+        own = hit if itself else _at_point(problem, unsafe)
+        if own is not None and (answer_there := max(range(len(own.y)), key=lambda k: own.y[k])) != label:
+            remarks.append(f"the network answers {answer_there} at row {problem.given['row']} itself; labels are numbered from 0")
     elif any(not any(row.outputs for row in conjunct) for part in unsafe.parts for conjunct in part.conjuncts):
         remarks.append("the property has a case that constrains no output: every input of that case is unsafe, whatever the network does")
     if not hit.float32:
