@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from certify.errors import Rejected
+from certify.errors import Declined, Rejected
 from certify.limits import Limits
 from certify.readers.power import Line, Network
 from certify.rules.attack_tree import Leaf, worst_leaf
@@ -106,9 +106,9 @@ def _require_forest(network: Network, pairs: Sequence[tuple[int, int]], mine: Se
         parent[first] = second
         several = [network.lines[k] for k in together] if len(together) > 1 else []
         if any(line.susceptance <= 0 for line in several):
-            raise Rejected("susceptance-not-positive", "parallel closed lines need x > 0", where=f"witness {record}")
+            raise Declined("susceptance-not-positive", "parallel closed lines need x > 0", where=f"witness {record}")
         if len({line.shift if line.start == start else -line.shift for line in several}) > 1:
-            raise Rejected("phase-shift-unsupported", "parallel closed lines have different phase shifts", where=f"witness {record}")
+            raise Declined("phase-shift-unsupported", "parallel closed lines have different phase shifts", where=f"witness {record}")
 
 
 def _split(lines: Sequence[Line], start: int, together: Sequence[int], flow: int, scale: int, record: int) -> list[tuple[int, Fraction]]:
@@ -147,7 +147,7 @@ def forest_tree(network: Network, game: Game, arrays: Mapping[str, Any], quantum
         shut = closed[record].astype(bool)
         shut[list(leaf.attacked)] = False
         if any(network.lines[k].susceptance <= 0 or network.lines[k].shift for k in np.flatnonzero(shut).tolist()):
-            raise Rejected("susceptance-not-positive", "a dispatch needs closed lines with x > 0 and no phase shift", where=f"witness {record}")
+            raise Declined("susceptance-not-positive", "a dispatch needs closed lines with x > 0 and no phase shift", where=f"witness {record}")
         theta, supply, demand = angles_on(network, shut, pool.supply[order[record]], pool.demand[order[record]])
         served = rule.served(theta, supply, demand, np.flatnonzero(~shut)[None])
         return network.total - Fraction(float(served[0]))
