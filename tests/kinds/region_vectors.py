@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from kinds import arithmetic_vectors
+from kinds import arithmetic_vectors, limit_vectors
 from kinds.attacks import Bases, Vector, put, say, shared, vector
 from toolkit import Layers, Specimen, model
 
@@ -55,7 +55,9 @@ def vectors() -> Iterator[Vector]:
     """Yield all vectors of `region`."""
     yield from shared(bases())
     yield from arithmetic_vectors.shared(bases())
+    yield from limit_vectors.shared(bases())
     yield from arithmetic_vectors.region(specimen)
+    yield from _limits()
     leaf = bases().leaf
     two = put(tree=("<i4", [-1, -2]))
     yield vector("two-parts", "verified", "", specimen("(assert (or (and (<= X_0 0) (>= Y_0 2)) (and (>= X_0 0) (>= Y_0 2))))"),
@@ -108,6 +110,25 @@ def vectors() -> Iterator[Vector]:
                  evidence="witness", items={"point": ["1", "1/2"]}, arrays={}), "none: an input with lo = hi counts")
     yield from _files(leaf)
     yield from _format_2()
+
+
+def _limits() -> Iterator[Vector]:
+    constrained = specimen("(assert (and (<= (+ X_0 X_1) 1) (>= Y_0 2)))", items={"arithmetic": "f64-gamma", "witness": ["1/3", "1/7"]})
+    disjuncts = specimen("(assert (or (>= Y_0 2) (and (>= Y_0 3) (<= X_0 1) (<= (+ X_0 (* 2.5 X_1)) 4)) (>= (- Y_0 X_1) 2.5e0)))")
+    yield from limit_vectors.pairs(("work", "table_cells", "memory"), disjuncts=disjuncts)
+    for name, verdict, code, unsafe in (
+        ("depth-32", "verified", "", f"(assert {'(and ' * 30}(>= Y_0 2){')' * 31}"),
+        ("depth-33", "declined", "vnnlib-size", f"(assert {'(and ' * 31}(>= Y_0 2){')' * 32}"),
+        ("number-of-1000", "verified", "", f"(assert (>= Y_0 2.{'0' * 998}))"), ("number-of-1001", "declined", "vnnlib-number",
+                                                                                 f"(assert (>= Y_0 2.{'0' * 999}))"),
+        ("exponent-of-4", "verified", "", "(assert (>= Y_0 2e0000))"), ("exponent-of-5", "declined", "vnnlib-number", "(assert (>= Y_0 2e00000))"),
+    ):
+        yield vector(f"property-{name}", verdict, code, specimen(unsafe), "none: at the limit" if not code else "sizes without a limit",
+                     flags=("subject",))
+    for name, count, code in (("at", 1 << 28, "vnnlib-shape"), ("above", (1 << 28) + 1, "vnnlib-size")):
+        yield vector(f"2-elements-{name}-the-limit", "declined", code, specimen_2("(assert (>= Y[0,0] 2.0))", head=_HEAD_2.replace("[1,1]", f"[1,{count}]")),
+                     "sizes without a limit", flags=("subject",))
+    yield from limit_vectors.pairs(("work",), constrained=constrained, format_2=specimen_2("(assert (or (>= Y[0,0] 2.0) (== Y[0,0] 3.0)))"))
 
 
 def _files(leaf: Specimen) -> Iterator[Vector]:
