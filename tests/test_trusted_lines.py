@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from reliability import ROOT, code_lines, core_lines, trusted_files
+from certify.cli.trusted import code_lines
+from reliability import ROOT
+from reliability.trusted import core_lines, trusted_files
 
 
 def test_the_core_is_within_its_budget() -> None:

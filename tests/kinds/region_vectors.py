@@ -126,7 +126,8 @@ def _limits() -> Iterator[Vector]:
         yield vector(f"property-{name}", verdict, code, specimen(unsafe), "none: at the limit" if not code else "sizes without a limit",
                      flags=("subject",))
     for name, count, code in (("at", 1 << 28, "vnnlib-shape"), ("above", (1 << 28) + 1, "vnnlib-size")):
-        yield vector(f"2-elements-{name}-the-limit", "declined", code, specimen_2("(assert (>= Y[0,0] 2.0))", head=_HEAD_2.replace("[1,1]", f"[1,{count}]")),
+        head = _HEAD_2.replace("[1,1]", f"[1,{count}]")
+        yield vector(f"2-elements-{name}-the-limit", "declined", code, specimen_2("(assert (>= Y[0,0] 2.0))", head=head),
                      "sizes without a limit", flags=("subject",))
     yield from limit_vectors.pairs(("work",), constrained=constrained, format_2=specimen_2("(assert (or (>= Y[0,0] 2.0) (== Y[0,0] 3.0)))"))
 

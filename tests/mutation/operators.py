@@ -198,7 +198,7 @@ def _replacements(node: ast.expr, place: Place) -> Iterator[ast.AST]:
 
 
 def _compare(node: ast.Compare) -> Iterator[ast.AST]:
-    unordered = any(isinstance(side, ast.Constant) and not isinstance(side.value, int | float) or isinstance(side, ast.Tuple | ast.Dict | ast.Set)
+    unordered = any(isinstance(side, ast.Tuple | ast.Dict | ast.Set) or (isinstance(side, ast.Constant) and not isinstance(side.value, int | float))
                     for side in (node.left, *node.comparators))
     for index, operator in enumerate(node.ops):
         for new in _COMPARISONS[type(operator)]:
@@ -221,7 +221,7 @@ def _call(node: ast.Call) -> Iterator[ast.AST]:
     name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
     if name == "where" and len(node.args) == 3:
         yield ast.Call(node.func, [node.args[0], node.args[2], node.args[1]], node.keywords)
-    if name in ("abs", "sorted", "reversed", "frozenset", "set", "bool") and len(node.args) == 1:
+    if name in ("abs", "sorted", "reversed", "frozenset", "set") and len(node.args) == 1:
         yield node.args[0]
 
 

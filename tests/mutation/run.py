@@ -111,10 +111,13 @@ class Campaign:
 
     def _due(self, mutant: Mutant) -> Iterator[Killer]:
         """Yield the killers for a mutant: vectors, then tests; those that noticed most in its function first, then the quickest."""
+        def rank(killer: Killer) -> tuple[float, float, float]:
+            cost = 0.01 + killer.seconds
+            return -killer.kills.get(mutant.function, 0) / cost, -killer.kills.get("", 0) / cost, cost
+
         for group, ran in ((self.vectors, self.by_vectors), (self.tests, self.by_tests)):
             ids = ran.of(mutant)
-            yield from sorted((killer for killer in group if killer.id in ids and killer.seconds <= self.options.most_seconds),
-                              key=lambda k: (-k.kills.get(mutant.function, 0) / (0.01 + k.seconds), -k.kills.get("", 0) / (0.01 + k.seconds), k.seconds))
+            yield from sorted((killer for killer in group if killer.id in ids and killer.seconds <= self.options.most_seconds), key=rank)
 
     def _start(self, mutant: Mutant) -> tuple[int, int]:
         read, write = os.pipe()
@@ -242,9 +245,10 @@ def main() -> int:
         print(f"fits no mutant: {key}")
     print(f"{len(outcome.noticed)} noticed, {outcome.listed} listed, {len(outcome.surviving)} survive")
     if options.out:
-        told = [{"key": mutant.key, "line": mutant.lines[0], "by": by} for mutant, by in
-                [*outcome.noticed.items(), *((mutant, None) for mutant in outcome.surviving)]]
-        options.out.write_text(json.dumps(told, indent=1), "utf-8")
+        options.out.write_text(json.dumps({
+            "noticed": len(outcome.noticed), "listed": outcome.listed, "surviving": len(outcome.surviving),
+            "by": [[mutant.key, by] for mutant, by in [*outcome.noticed.items(), *((mutant, "") for mutant in outcome.surviving)]],
+        }, indent=1), "utf-8")
     return 0 if outcome.sound else 1
 
 

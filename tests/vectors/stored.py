@@ -29,14 +29,17 @@ class Stored:
         return f"{self.kind}/{self.wanted[0]}/{self.name}"
 
     def found(self) -> tuple[str, str]:
-        """Return the verdict and the code that the checker gives; whatever is no error of ours leaves."""
+        """Return the verdict and the code that the checker gives, without its code if it doesn't say in one line what to do.
+
+        Whatever is no error of ours leaves.
+        """
         from certify.errors import CertifyError  # imported here: a mutant may have been put in its place
         from certify.limits import Limits
         from certify.verification import check
         try:
             check(self.data, self.name, self.subjects, self.allow, Limits(**self.limits).fresh())
         except CertifyError as trouble:
-            return trouble.verdict, trouble.code
+            return trouble.verdict, trouble.code if trouble.fix and "\n" not in str(trouble) + trouble.fix else ""
         return "verified", ""
 
 
