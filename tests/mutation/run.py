@@ -75,6 +75,9 @@ class Campaign:
         chosen = all_mutants(self.options.folder or FOLDERS, self.options.module)
         everything = {mutant.key for mutant in (all_mutants(("certify/rules", "certify/claims", "certify/readers", "certify")))}
         outcome.unmatched = [key for key in told if key not in everything]
+        if self.options.again:
+            before = {tuple(key) for key, by in json.loads(self.options.again.read_text("utf-8"))["by"] if not by}
+            chosen = [mutant for mutant in chosen if mutant.key in before]
         if self.options.match:
             chosen = [mutant for mutant in chosen if self.options.match in str(mutant)]
         outcome.listed = sum(mutant.key in told for mutant in chosen)
@@ -225,6 +228,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--module", default="", help="only the files of this name, such as tree")
     made.add_argument("--folder", action="append", help="a folder of the checker in place of its rules and claims, such as certify/readers")
     made.add_argument("--match", default="", help="only mutants whose description holds this text")
+    made.add_argument("--again", type=Path, metavar="FILE", help="only those that survived in a run with `--out FILE`")
     made.add_argument("--sample", type=int, default=0, metavar="N", help="only N mutants; tests are chosen by name, not by the lines they run")
     made.add_argument("--seed", type=int, default=0, help="of the sample")
     made.add_argument("--most-seconds", type=float, default=float("inf"), metavar="S", help="leave out tests that take longer")
