@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 COMPILE := $(BIN)/pip-compile --quiet --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --generate-hashes --allow-unsafe
 export PYTHONPATH :=
 
-.PHONY: demo test test-slow lint bench reliability lock vectors clean
+.PHONY: demo test test-slow lint bench reliability lock vectors docs clean
 
 $(VENV)/.installed: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("certify needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -37,6 +37,10 @@ reliability: $(VENV)/.installed  ## measure how the checker holds, and write doc
 
 vectors: $(VENV)/.installed  ## write the corpus of test vectors again
 	$(BIN)/python tests/vectors/build.py
+
+docs: $(VENV)/.installed  ## write the pages that are made: docs/codes/ and docs/man/
+	$(BIN)/python docs/make_codes.py
+	$(BIN)/python docs/make_man.py
 
 lock: $(VENV)/.installed  ## resolve the lock files again; needs pip-tools
 	$(BIN)/python -m pip install --quiet pip-tools

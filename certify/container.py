@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from certify import archive, canonical, signature
+from certify import archive, canonical
 from certify.canonical import Json
 from certify.certificate import MIMETYPE, PREDICATE_TYPE, TYPE
 from certify.errors import Rejected, UsageError, malformed
@@ -70,7 +70,9 @@ def members(content: Json, arrays: Mapping[str, np.ndarray[Any, Any]], inputs: M
     found: list[archive.Member] = [("mimetype", MIMETYPE.encode()), ("certificate.json", raw)]
     found += [(f"evidence/{key}.bin", _bytes(arrays[key])) for key in sorted(arrays)]
     found += [(f"inputs/{digest}", inputs[digest]) for digest in sorted(inputs)]
-    found += [(f"signatures/{keyid}", signature.envelope(raw, keyid, signed)) for keyid, signed in sorted((signatures or {}).items())]
+    if signatures:
+        from certify import signature
+        found += [(f"signatures/{keyid}", signature.envelope(raw, keyid, signed)) for keyid, signed in sorted(signatures.items())]
     return found
 
 
@@ -85,8 +87,8 @@ def load_bytes(path: Path, limits: Limits) -> bytes:
     try:
         if path.is_dir():
             raise OSError("it is a directory")
-        with open(path, "rb") as stream:
-            data = stream.read(limits.file_bytes + 1)
+        with open(path, "rb") as stream:  # in pieces: to read up to a limit at once would reserve all of it
+            data = b"".join(stream.read(1 << 20) for _ in range((limits.file_bytes >> 20) + 1))
     except (OSError, ValueError) as trouble:
         reason = getattr(trouble, "strerror", None) or trouble
         raise UsageError("file-unreadable", f"can't read {path}: {reason}", fix="check the path and its permissions") from None
@@ -114,8 +116,11 @@ def read(data: bytes, limits: Limits, where: str) -> Statement:
     arrays = {key: _array(key, entry, rest.pop(entry["name"], None), limits)
               for key, entry in decoded["predicate"]["evidence"]["arrays"].items()}
     inputs = _inputs({name: rest.pop(name) for name in list(rest) if name.startswith("inputs/")}, decoded)
-    names = [name for name in rest if name.startswith("signatures/")]
-    signatures = {name.removeprefix("signatures/"): signature.signed(raw, name.removeprefix("signatures/"), bytes(rest.pop(name))) for name in names}
+    signatures: dict[str, bytes] = {}
+    for name in [name for name in rest if name.startswith("signatures/")]:
+        from certify import signature
+        keyid = name.removeprefix("signatures/")
+        signatures[keyid] = signature.signed(raw, keyid, bytes(rest.pop(name)))
     if rest:
         raise Rejected("unused-evidence", f"the member {next(iter(rest))!r} is not named in certificate.json", where=where,
                        fix="ask the author for a certificate without it")

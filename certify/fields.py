@@ -32,8 +32,15 @@ class Field(Protocol):
         """Return the JSON of a typed value."""
 
 
+class _Same:
+    """A type whose values are their own JSON."""
+
+    def encode(self, value: Any) -> Json:
+        return value
+
+
 @dataclass(frozen=True)
-class Boolean:
+class Boolean(_Same):
     """true or false."""
 
     def decode(self, value: Json, where: str) -> bool:
@@ -41,12 +48,9 @@ class Boolean:
             raise malformed("expected true or false", where)
         return value
 
-    def encode(self, value: bool) -> Json:
-        return value
-
 
 @dataclass(frozen=True)
-class Integer:
+class Integer(_Same):
     """An integer from `low` to `high`, both included."""
 
     low: int = 0
@@ -57,12 +61,9 @@ class Integer:
             raise malformed(f"expected an integer from {self.low} to {self.high}", where)
         return value
 
-    def encode(self, value: int) -> Json:
-        return value
-
 
 @dataclass(frozen=True)
-class Text:
+class Text(_Same):
     """A string of at most `most` printable characters matching `pattern` in full."""
 
     pattern: str = r".*"
@@ -73,12 +74,9 @@ class Text:
             raise malformed("expected a string of another form", where)
         return value
 
-    def encode(self, value: str) -> Json:
-        return value
-
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(_Same):
     """One of a few words."""
 
     words: tuple[str, ...]
@@ -86,9 +84,6 @@ class Choice:
     def decode(self, value: Json, where: str) -> str:
         if not isinstance(value, str) or value not in self.words:
             raise malformed(f"expected one of {', '.join(self.words)}", where)
-        return value
-
-    def encode(self, value: str) -> Json:
         return value
 
 
@@ -207,13 +202,10 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Raw:
+class Raw(_Same):
     """A JSON object that a later step decodes with the fields of its kind."""
 
     def decode(self, value: Json, where: str) -> Json:
         if not isinstance(value, dict):
             raise malformed("expected an object", where)
-        return value
-
-    def encode(self, value: Json) -> Json:
         return value

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from certify import assumptions, container, registry, signature
+from certify import assumptions, container, registry
 from certify._version import VERSION
 from certify.certificate import ArraySpec, Certificate, Claim, Evidence, EvidenceSpec, Files, Kind, Role, Subject
 from certify.container import Statement
@@ -76,7 +76,10 @@ def check(data: bytes, name: str, subjects: Mapping[str, Sequence[tuple[str, byt
     """Verify the bytes of a certificate; `subjects` maps a role, or "" for any, to (file name, bytes) pairs, `keys` are public keys (PEM)."""
     try:
         statement = container.read(data, limits, name)
-        signers = signature.require(statement.raw, statement.signatures, keys, len(keys) if threshold is None else threshold) if keys else ()
+        signers: tuple[str, ...] = ()
+        if keys:
+            from certify import signature
+            signers = signature.require(statement.raw, statement.signatures, keys, len(keys) if threshold is None else threshold)
         certificate = decode(statement)
         kind = registry.kind(certificate.claim.kind, certificate.claim.version)
         files = _match(certificate, kind, subjects, statement.inputs)

@@ -18,6 +18,7 @@ from certify.limits import Limits
 from certify.verification import read_subject
 from hostile import MEGABYTE_SECONDS, MEMORY, SECONDS, START_UP, Hostile, decide, megabytes, small
 from kinds.region_vectors import bases
+from kinds.robust_vectors import specimen as robust_specimen
 
 SMALL, LARGE = {one.name: one for one in small()}, {one.name: one for one in megabytes()}
 QUICK = ("tree-without-leaves", "splits-on-neurons", "sets-of-slopes", "statement-of-fields")
@@ -112,3 +113,9 @@ def test_memory_and_time_limits_of_the_child_decline(tmp_path: Path) -> None:
     assert status == 3 and text.startswith("declined  limit-reached")
     decided = decide(tmp_path, Hostile("none", leaf.seal(), dict(leaf.files.values()), options=("--json",)))
     assert json.loads(decided.output)["verdict"] == "verified"
+
+
+def test_a_small_file_is_checked_in_little_memory(tmp_path: Path) -> None:
+    made = robust_specimen(2)
+    hostile = Hostile("none", made.seal(), dict(made.files.values()), ("verified",), options=("--memory", "512MiB"))
+    assert decide(tmp_path, hostile).fits(hostile)

@@ -34,8 +34,9 @@ from certify import __version__
 from certify.claims import region
 from certify.limits import Limits
 from certify.readers.network import Dense, Relu
+from certify.rules.counterexample import violates
 from certify.rules.evaluation import evaluate
-from certify.rules.unsafe_set import UnsafeSet, violates
+from certify.rules.unsafe_set import UnsafeSet
 
 BIN = Path(sys.executable).parent
 ADAPTERS = Path(__file__).parent / "peers"

@@ -21,9 +21,10 @@ from certify.fields import Integer, Record, Text
 from certify.limits import Limits
 from certify.readers.onnx_ops import read_network
 from certify.rules import bounds_tree
+from certify.rules.counterexample import violates
 from certify.rules.evaluation import evaluate
 from certify.rules.neighbourhood import FIELDS, Neighbourhoods, words
-from certify.rules.unsafe_set import BOUNDS_TREE, EXCLUDED, arithmetic, charge_point, violates
+from certify.rules.unsafe_set import BOUNDS_TREE, EXCLUDED, arithmetic, charge_point
 
 ROWS = EvidenceSpec(
     "robust-rows", 1,

@@ -21,7 +21,7 @@ from certify.limits import Limits
 from certify.readers.formula import parts
 from certify.readers.onnx_ops import read_network
 from certify.readers.vnnlib1 import read_vnnlib1
-from certify.rules.unsafe_set import BOUNDS_TREE, EXCLUDED, WITNESS, UnsafeSet, constrained, establish, refute
+from certify.rules.unsafe_set import BOUNDS_TREE, EXCLUDED, WITNESS, UnsafeSet, constrained, establish
 
 
 def problem(given: Mapping[str, Any], files: Files, limits: Limits) -> UnsafeSet:
@@ -58,6 +58,7 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
     if claim.says["holds"] != (evidence.kind == BOUNDS_TREE.kind):
         raise Rejected("evidence-kind", f"evidence of kind {evidence.kind!r} can't show this answer", where="evidence.kind")
     if not claim.says["holds"]:
+        from certify.rules.counterexample import refute
         refute(unsafe, evidence, limits)
         return Checked(unsafe.premises, ("semantics real", "a point, evaluated exactly", *facts))
     figures = establish(unsafe, evidence, limits)

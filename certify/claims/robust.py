@@ -19,7 +19,7 @@ from certify.fields import Boolean, Integer, Record
 from certify.limits import Limits
 from certify.readers.onnx_ops import read_network
 from certify.rules.neighbourhood import FIELDS, Neighbourhoods, words
-from certify.rules.unsafe_set import BOUNDS_TREE, EXCLUDED, WITNESS, UnsafeSet, establish, refute
+from certify.rules.unsafe_set import BOUNDS_TREE, EXCLUDED, WITNESS, UnsafeSet, establish
 
 
 def neighbourhoods(given: Mapping[str, Any], files: Files, limits: Limits) -> Neighbourhoods:
@@ -42,6 +42,7 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
     if claim.says["holds"] != (evidence.kind == BOUNDS_TREE.kind):
         raise Rejected("evidence-kind", f"evidence of kind {evidence.kind!r} can't show this answer", where="evidence.kind")
     if not claim.says["holds"]:
+        from certify.rules.counterexample import refute
         refute(unsafe, evidence, limits)
         return Checked(unsafe.premises, ("semantics real", "a point, evaluated exactly", *unsafe.network.notes))
     figures = establish(unsafe, evidence, limits)

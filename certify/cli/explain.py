@@ -14,7 +14,7 @@ from certify.errors import UsageError
 
 
 def pages() -> dict[str, dict[str, Any]]:
-    """Return all pages by name: codes and assumptions, each with its verdict, title and text."""
+    """Return all pages by name: codes and assumptions, each with its verdict, title and text, codes also with what to do."""
     root = files("certify.cli")
     return {name: page for file in ("codes.toml", "assumptions.toml") for name, page in tomllib.loads((root / file).read_text("utf-8")).items()}
 
@@ -34,3 +34,6 @@ def explain(code: str | None) -> None:
     page = known[code]
     click.echo(f"{code}: {page['title']}  [{page['verdict']}]\n")
     click.echo(page["text"].strip())
+    for heading, part in (("What to do", "do"), ("Example", "example")):
+        if part in page:
+            click.echo(f"\n{heading}:\n{page[part].strip()}")

@@ -71,8 +71,9 @@ def claims(kind: str | None) -> None:
     click.echo("says (what is asserted):")
     for name, field in known.says.fields.items():
         line(name, _form(field), "default: whatever is found")
-    click.echo(f"options of the prover {prover.name} (how it searches; --set KEY=VALUE):")
-    for name, text in prover.options(kind).items():
+    options = prover.options(kind)
+    click.echo(f"options of the prover {prover.name}{' (how it searches; --set KEY=VALUE):' if options else ': none'}")
+    for name, text in options.items():
         line(name, "", f"default: {text}")
 
 

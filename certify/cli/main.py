@@ -25,6 +25,7 @@ _COMMANDS = {
     "key": ("certify.cli.sign:key", "Make a pair of keys for signatures."),
     "prove": ("certify.cli.prove:prove", "Prove or refute a claim and write its certificate."),
     "provers": ("certify.cli.listing:provers", "List the provers and the kinds they emit."),
+    "report": ("certify.cli.report:report", "Verify a certificate and write the verdict as an HTML page."),
     "selftest": ("certify.cli.selftest:selftest", "Run the shipped test vectors."),
     "show": ("certify.cli.show:show", "Show what is in a certificate or a subject file."),
     "sign": ("certify.cli.sign:sign", "Sign a certificate; its id stays the same."),
@@ -70,6 +71,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line and exit; never shows a traceback unless CERTIFY_TRACEBACK is set."""
+    os.environ["PYTHONSAFEPATH"] = "1"  # workers start as `python -c`, which would import from the working directory first
     try:
         if sys.stdout is None:
             raise OSError("standard output is closed")
@@ -85,6 +87,10 @@ def main() -> None:
 
 
 def _run() -> int:
+    asked = os.environ.get("_CERTIFY_COMPLETE")
+    if asked:  # a shell asks what could come next, by the script of `certify completion`
+        from click.shell_completion import shell_complete
+        return shell_complete(cli, {}, "certify", "_CERTIFY_COMPLETE", asked)
     try:
         with cli.make_context("certify", sys.argv[1:]) as context:
             cli.invoke(context)

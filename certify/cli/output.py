@@ -8,11 +8,12 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import click
 
-from certify.errors import CertifyError
+from certify.errors import CertifyError, OutputError, UsageError
 
 _COLOURS = {"verified": "green", "proved": "green", "refuted": "red", "rejected": "red", "declined": "yellow", "unknown": "yellow"}
 
@@ -55,6 +56,24 @@ def stop(trouble: BaseException) -> int:
     what = "out of memory" if isinstance(trouble, MemoryError) else f"{type(trouble).__name__}: {trouble}".splitlines()[0][:300]
     click.echo(f"internal error: {what}\n       no verdict was reached; please report it (set CERTIFY_TRACEBACK=1 to see where)", err=True)
     return 70
+
+
+def require_writable(path: Path, start: bytes, what: str) -> None:
+    """Raise early where a result can't be written, or would replace a file that does not begin like an earlier one: `what` it is in words."""
+    folder = path.parent
+    if not path.name or path.is_dir():
+        raise OutputError("output-unwritable", f"{path} is a folder", fix="name a file with -o")
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise OutputError("output-unwritable", f"can't write {path.name} there: the folder is missing or not writable", where=str(folder),
+                          fix="choose another place with -o")
+    if path.exists():
+        if not path.is_file():
+            raise OutputError("output-unwritable", f"{path.name} exists and is not a regular file", where=str(folder),
+                              fix="choose another place with -o")
+        with path.open("rb") as stream:
+            found = stream.read(len(start))
+        if found not in (b"", start):
+            raise UsageError("output-taken", f"{path} exists and is not a {what}: it would be lost", fix="choose another name with -o")
 
 
 def _plain(value: Any) -> Any:

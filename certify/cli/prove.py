@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,11 +15,14 @@ from typing import Any
 import click
 
 from certify import registry
-from certify.cli.output import as_json, error_json, fail, verdict
-from certify.cli.settings import order_of, seconds, settings
-from certify.errors import CertifyError, OutputError, Rejected, UsageError, one_line
+from certify.certificate import Kind
+from certify.cli.config import RANGES, Config, effort, read_config
+from certify.cli.output import as_json, error_json, fail, require_writable, verdict
+from certify.cli.settings import keyed, order_of, settings
+from certify.errors import CertifyError, Rejected, UsageError, one_line
 
 Progress = Callable[[str, Mapping[str, Any]], None]
+_ARCHIVE = b"PK\3\4"
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -29,27 +31,39 @@ Progress = Callable[[str, Mapping[str, Any]], None]
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A role, a field of the claim or a prover option.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Where the certificate goes.  [default: named after the subjects]")
 @click.option("--time-limit", default=None, metavar="TIME", help="Such as 90s, 10m, 1h; of a data set, for each row.  [default: none]")
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(1, 256), help="Processes; the answer does not depend on their number.")
+@click.option("--config", "settings_file", default=None, type=click.Path(path_type=Path), metavar="FILE",
+              help="A TOML file with settings, one table a claim; --set counts more.")
+@click.option("--workers", default=None, type=click.IntRange(*RANGES["workers"]),
+              help="Processes; the answer does not depend on their number.  [default: 1]")
 @click.option("--resume", default=None, type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Keep finished rows of a data set in DIR, and go on from there.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0, (1 << 32) - 1), help="Same input and seed: same certificate.")
+@click.option("--seed", default=None, type=click.IntRange(*RANGES["seed"]), help="Same input and seed: same certificate.  [default: 0]")
 @click.option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", show_default=True, help="Progress on stderr.")
 @click.option("--json", "json_output", is_flag=True, help="The outcome as one JSON object.")
 @click.option("--dry-run", is_flag=True, help="Print the complete question and stop.")
-def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output: Path | None, time_limit: str | None, workers: int,
-          resume: Path | None, seed: int, progress: str, json_output: bool, dry_run: bool) -> None:
+def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output: Path | None, time_limit: str | None,
+          settings_file: Path | None, workers: int | None, resume: Path | None, seed: int | None, progress: str, json_output: bool,
+          dry_run: bool) -> None:
     """Prove or refute CLAIM about the SUBJECTS and write the certificate.
 
     \b
     certify prove region model.onnx property.vnnlib -o out.cert
     certify prove robust model.onnx images.npy --set row=3 --set radius=1/2 -o out.cert
+    certify prove robust --config certify.toml --set row=4 -o out.cert
 
     A refutation is written beside the output as NAME-refuted.cert. `certify claims CLAIM` lists the settings of a claim.
     """
     try:
-        status = _prove(claim, subjects, pairs, output, time_limit, workers, resume, seed, progress, json_output, dry_run)
+        kind = _known(claim)
+        config = Config(Path(), claim) if settings_file is None else read_config(settings_file, kind)
+        try:
+            spent = effort(config, time_limit, workers, seed)
+            status = _prove(kind, subjects, pairs, config, output, spent, resume, progress, json_output, dry_run)
+        except CertifyError as trouble:
+            raise config.placed(trouble, keyed(pairs)) from None
     except Rejected as trouble:  # the question itself is at fault, so it is a usage error here
-        wrong = UsageError(trouble.code, trouble.what, where=trouble.where, fix=trouble.fix)
+        fix = f"correct the question: `certify claims {claim}` lists its settings" if trouble.fix == trouble.usual_fix else trouble.fix
+        wrong = UsageError(trouble.code, trouble.what, where=trouble.where, fix=fix)
         if json_output:
             as_json(error_json(wrong))
             raise SystemExit(2) from None
@@ -62,8 +76,8 @@ def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output:
     raise SystemExit(status)
 
 
-def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output: Path | None, time_limit: str | None, workers: int,
-           resume: Path | None, seed: int, progress: str, json_output: bool, dry_run: bool) -> int:
+def _prove(kind: Kind, subjects: tuple[str, ...], pairs: tuple[str, ...], config: Config, output: Path | None, spent: tuple[float | None, int, int],
+           resume: Path | None, progress: str, json_output: bool, dry_run: bool) -> int:
     from certify.certificate import Subject
     from certify.cli.listing import prover_for
     from certify.cli.notes import notes
@@ -74,17 +88,14 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
     from certify_solvers.common.emit import certificate, checked
     from certify_solvers.common.prover import Effort, Outcome, Problem, Proved, Refuted, Unknown
 
-    kind = _known(claim)
     prover = prover_for(kind.name)
-    asked = settings(kind, subjects, pairs, prover.defaults(kind.name), prover.options(kind.name), prover.searched(kind.name))
-    effort = Effort(seconds=None if time_limit is None else seconds(time_limit), workers=workers, seed=seed, resume=resume)
+    asked = settings(kind, subjects, pairs, prover.defaults(kind.name), prover.options(kind.name), prover.searched(kind.name), config)
+    limit, workers, seed = spent
     target = output if output is not None else Path("-".join(path.name.removesuffix(".gz").rsplit(".", 1)[0] for paths in asked.files.values()
                                                              for path in paths)[:120] + ".cert")
-    if not target.name or target.is_dir():
-        raise OutputError("output-unwritable", f"{target} is a folder", fix="name a file with -o")
+    require_writable(target, _ARCHIVE, "certificate")
     refuted = target.with_name(f"{target.stem}-refuted{target.suffix or '.cert'}")
-    _require_writable(target)
-    _require_writable(refuted)
+    require_writable(refuted, _ARCHIVE, "certificate")
     limits = Limits()
     many = {role.name for role in kind.roles if role.many}
     data = {role: [read_subject(path, limits) for path in paths] for role, paths in asked.files.items()}
@@ -99,13 +110,14 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
         if dry_run:
             told = {name: prover.searched(kind.name)[name] if value is None and name in prover.searched(kind.name)
                     else kind.given.fields[name].encode(value) for name, value in given.items()}
-            click.echo(json.dumps({"kind": kind.name, "roles": roles, "given": told, "options": asked.options, "seed": seed},
-                                  indent=2, sort_keys=True))
+            click.echo(json.dumps({"kind": kind.name, "roles": roles, "given": told, "says": kind.says.encode(asked.says), "options": asked.options,
+                                   "files": {role: list(map(str, paths)) for role, paths in asked.files.items()}, "output": str(target),
+                                   "time_limit": limit, "workers": workers, "seed": seed}, indent=2, sort_keys=True))
             return 0
         problem = Problem(kind.name, roles, tuple(Subject(name, digest) for name, digest in listed.items()), files, given, asked.says, asked.options,
                           limits)
         with _reporter(progress) as report:
-            outcome = prover.prove(problem, effort, report)
+            outcome = prover.prove(problem, Effort(limit, workers=workers, seed=seed, resume=resume), report)
             if not isinstance(outcome, Unknown):
                 report("checking", {})
                 data_out = certificate(outcome.draft, problem, prover.name, seed)
@@ -149,7 +161,7 @@ def _prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output
     return 5 if word == "refuted" else 4 if left else 0
 
 
-def _known(claim: str) -> Any:
+def _known(claim: str) -> Kind:
     try:
         return registry.kind(claim)
     except CertifyError as trouble:
@@ -166,22 +178,6 @@ def _say(json_output: bool, word: str, first: str, rest: list[str], more: Mappin
 def _stale(*paths: Path) -> list[str]:
     """Return a line for each certificate of an earlier run that is still there: it answers another question."""
     return [f"{path} is from an earlier run and was left as it is" for path in paths if path.exists()]
-
-
-def _require_writable(path: Path) -> None:
-    """Raise early where the answer could not be written, or would replace a file that is no certificate."""
-    folder = path.parent
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise OutputError("output-unwritable", f"can't write {path.name} there: the folder is missing or not writable", where=str(folder),
-                          fix="choose another place with -o")
-    if path.exists():
-        if not path.is_file():
-            raise OutputError("output-unwritable", f"{path.name} exists and is not a regular file", where=str(folder),
-                              fix="choose another place with -o")
-        with path.open("rb") as stream:
-            start = stream.read(4)
-        if start not in (b"", b"PK\3\4"):
-            raise UsageError("output-taken", f"{path} exists and is not a certificate: it would be lost", fix="choose another name with -o")
 
 
 def _names(files: Mapping[str, list[tuple[str, bytes]]]) -> dict[str, list[str]]:

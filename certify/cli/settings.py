@@ -13,13 +13,12 @@ from typing import Any
 
 from certify import registry
 from certify.certificate import Kind
+from certify.cli.config import Config
 from certify.errors import CertifyError, UsageError
 from certify.fields import Boolean, Choice, Field, Integer, ListOf, Nullable, OneOrMany, Rational, Text
 
 _NUMBER = re.compile(r"[+-]?(\d{1,400}(\.\d{0,400})?|\.\d{1,400})([eE][+-]?\d{1,3})?", re.ASCII)
 _QUOTIENT = re.compile(r"[+-]?\d{1,400}/\d{1,400}", re.ASCII)
-_TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?", re.ASCII)
-_UNITS = {None: 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True)
@@ -33,16 +32,14 @@ class Settings:
 
 
 def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaults: Mapping[str, str], options: Mapping[str, str],
-             searched: Mapping[str, str]) -> Settings:
-    """Return the settings of one `prove`; raises UsageError for an unknown key, a bad value or a role that is missing."""
-    texts: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals:
-            raise UsageError("setting-form", f"--set {pair}: expected KEY=VALUE", fix="for example --set radius=1/20")
-        if key in texts:
-            raise UsageError("setting-form", f"--set {key} is given twice", fix="give each key once")
-        texts[key] = text
+             searched: Mapping[str, str], config: Config | None = None) -> Settings:
+    """Return the settings of one `prove`; those of a file count where no pair has their key.
+
+    Raises UsageError for an unknown key, a bad value or a role that is missing.
+    """
+    config = config or Config(Path(), kind.name)
+    asked = keyed(pairs)
+    texts = {**{key: text for key, text in config.texts.items() if key not in asked}, **asked}
     roles = {role.name for role in kind.roles}
     known = [*roles, *kind.given.fields, *kind.says.fields, *options]
     for text in positional:
@@ -53,7 +50,7 @@ def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaul
             near = difflib.get_close_matches(key, known, n=1)
             others = [name for name in registry.KINDS if key in {**registry.kind(name).given.fields, **registry.kind(name).says.fields}]
             theirs = f"{key} is a setting of {' and '.join(others)}; those of {kind.name}" if others else "its settings"
-            raise UsageError("setting-unknown", f"{kind.name} has no setting {key!r}",
+            raise UsageError("setting-unknown", f"{kind.name} has no setting {key!r}", where="" if key in asked else config.place(key),
                              fix=f"did you mean {near[0]!r}?" if near and not others else f"{theirs} are {', '.join(sorted(known))}")
     given_texts = {**defaults, **{key: text for key, text in texts.items() if key in kind.given.fields}}
     given: dict[str, Any] = {}
@@ -65,8 +62,22 @@ def settings(kind: Kind, positional: Sequence[str], pairs: Sequence[str], defaul
         else:
             given[name] = parse(field, given_texts[name], name)
     says = {name: parse(kind.says.fields[name], texts[name], name) for name in kind.says.fields if name in texts}
-    return Settings(_roles(kind, positional, {key: texts[key] for key in texts if key in roles}), given, says,
+    named = {key: (Path(text),) for key, text in texts.items() if key in roles}
+    return Settings(_roles(kind, positional, named, config.files), given, says,
                     {name: texts.get(name, text) for name, text in options.items()})
+
+
+def keyed(pairs: Sequence[str]) -> dict[str, str]:
+    """Return the texts of KEY=VALUE pairs by key; raises UsageError `setting-form`."""
+    texts: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise UsageError("setting-form", f"--set {pair}: expected KEY=VALUE", fix="for example --set radius=1/20")
+        if key in texts:
+            raise UsageError("setting-form", f"--set {key} is given twice", fix="give each key once")
+        texts[key] = text
+    return texts
 
 
 def parse(field: Field, text: str, name: str) -> Any:
@@ -78,14 +89,6 @@ def parse(field: Field, text: str, name: str) -> Any:
         reason = trouble.what if isinstance(trouble, CertifyError) else "division by zero" if isinstance(trouble, ZeroDivisionError) else str(trouble)
         raise UsageError("setting-value", f"--set {name}={text}: {reason}", fix=f"give {_form(field)}") from None
     return value
-
-
-def seconds(text: str) -> float:
-    """Return the seconds in "90", "90s", "10m" or "1h"."""
-    match = _TIME.fullmatch(text)
-    if not match or float(match.group(1)) <= 0:
-        raise UsageError("setting-value", f"--time-limit {text}: not a time", fix="give a time such as 90s, 10m or 1h")
-    return float(match.group(1)) * _UNITS[match.group(2)]
 
 
 def _value(field: Field, text: str) -> Any:
@@ -134,8 +137,9 @@ def order_of(kind: Kind) -> str:
     return f"usage: certify prove {kind.name} {shape}"
 
 
-def _roles(kind: Kind, positional: Sequence[str], named: Mapping[str, str]) -> dict[str, tuple[Path, ...]]:
-    files: dict[str, tuple[Path, ...]] = {role: (Path(text),) for role, text in named.items()}
+def _roles(kind: Kind, positional: Sequence[str], named: Mapping[str, tuple[Path, ...]],
+           otherwise: Mapping[str, tuple[Path, ...]]) -> dict[str, tuple[Path, ...]]:
+    files = dict(named)
     left = list(positional)
     for role in kind.roles:
         if role.name in files or not left:
@@ -143,6 +147,7 @@ def _roles(kind: Kind, positional: Sequence[str], named: Mapping[str, str]) -> d
         files[role.name], left = (tuple(map(Path, left)), []) if role.many else ((Path(left[0]),), left[1:])
     if left:
         raise UsageError("role-extra", f"{left[0]}: one file too many for {kind.name}", fix=order_of(kind))
+    files = {**otherwise, **files}
     for role in kind.roles:
         if role.name not in files and not role.optional:
             raise UsageError("role-missing", f"{kind.name} needs a {role.name} file", fix=order_of(kind))

@@ -2,8 +2,8 @@
 """ONNX wire format: protobuf bytes to nested dictionaries, for exactly the messages and fields listed here.
 
 Guarantee: a message is returned only if every byte of it was understood. Truncation, over-long varints, group wire types,
-a length beyond its parent and bad UTF-8 are `onnx-wire`; a field number that isn't listed, or is listed as refused, is
-`onnx-field`; a singular field that occurs twice, which protobuf would silently merge, is `onnx-duplicate-field`.
+a length beyond its parent and bad UTF-8 are `onnx-wire`; a field number that isn't listed is `onnx-field`; a singular field that
+occurs twice, which protobuf would silently merge, is `onnx-duplicate-field`.
 Source: onnx.proto3 (IR versions 3 to 14) and the protobuf encoding specification.
 """
 
@@ -21,7 +21,7 @@ Message = dict[str, Any]
 @dataclass(frozen=True)
 class _Field:
     name: str
-    type: str  # int, float, text, bytes, skip or skip-int (understood and not needed), refuse, or the name of a message
+    type: str  # int, float, text, bytes, skip or skip-int (understood and not needed), or the name of a message
     many: bool = False
 
 
@@ -29,42 +29,35 @@ def _skip(name: str, many: bool = False) -> _Field:
     return _Field(name, "skip", many)
 
 
-def _refuse(name: str) -> _Field:
-    return _Field(name, "refuse", True)
-
-
 _MESSAGES: dict[str, dict[int, _Field]] = {
     "Model": {
-        1: _Field("ir_version", "int"), 2: _skip("producer_name"), 3: _skip("producer_version"), 4: _skip("domain"),
-        5: _Field("model_version", "skip-int"), 6: _skip("doc_string"), 7: _Field("graph", "Graph"), 8: _Field("opset_import", "OperatorSet", True),
-        14: _skip("metadata_props", True), 20: _refuse("training_info"), 25: _refuse("functions"), 26: _refuse("configuration"),
+        1: _Field("ir_version", "int"), 2: _skip("producer_name"), 3: _skip("producer_version"), 4: _skip("domain"), 6: _skip("doc_string"),
+        5: _Field("model_version", "skip-int"), 7: _Field("graph", "Graph"), 8: _Field("opset_import", "OperatorSet", True),
+        14: _skip("metadata_props", True),
     },
     "OperatorSet": {1: _Field("domain", "text"), 2: _Field("version", "int")},
     "Graph": {
         1: _Field("node", "Node", True), 2: _skip("name"), 5: _Field("initializer", "Tensor", True), 10: _skip("doc_string"),
         11: _Field("input", "ValueInfo", True), 12: _Field("output", "ValueInfo", True), 13: _skip("value_info", True),
-        14: _refuse("quantization_annotation"), 15: _refuse("sparse_initializer"), 16: _skip("metadata_props", True),
+        16: _skip("metadata_props", True),
     },
     "Node": {
         1: _Field("input", "text", True), 2: _Field("output", "text", True), 3: _Field("name", "text"), 4: _Field("op_type", "text"),
         5: _Field("attribute", "Attribute", True), 6: _skip("doc_string"), 7: _Field("domain", "text"), 8: _Field("overload", "text"),
-        9: _skip("metadata_props", True), 10: _refuse("device_configurations"),
+        9: _skip("metadata_props", True),
     },
     "Attribute": {
         1: _Field("name", "text"), 2: _Field("f", "float"), 3: _Field("i", "int"), 4: _Field("s", "bytes"), 5: _Field("t", "Tensor"),
-        6: _refuse("g"), 7: _Field("floats", "float", True), 8: _Field("ints", "int", True), 9: _Field("strings", "bytes", True),
-        10: _refuse("tensors"), 11: _refuse("graphs"), 13: _skip("doc_string"), 14: _refuse("tp"), 15: _refuse("type_protos"),
-        20: _Field("type", "int"), 21: _Field("ref_attr_name", "text"), 22: _refuse("sparse_tensor"), 23: _refuse("sparse_tensors"),
+        7: _Field("floats", "float", True), 8: _Field("ints", "int", True), 9: _Field("strings", "bytes", True), 13: _skip("doc_string"),
+        20: _Field("type", "int"), 21: _Field("ref_attr_name", "text"),
     },
     "Tensor": {
-        1: _Field("dims", "int", True), 2: _Field("data_type", "int"), 3: _refuse("segment"), 4: _Field("float_data", "float", True),
-        5: _Field("int32_data", "int", True), 6: _refuse("string_data"), 7: _Field("int64_data", "int", True), 8: _Field("name", "text"),
-        9: _Field("raw_data", "bytes"), 10: _refuse("double_data"), 11: _refuse("uint64_data"), 12: _skip("doc_string"),
+        1: _Field("dims", "int", True), 2: _Field("data_type", "int"), 4: _Field("float_data", "float", True), 5: _Field("int32_data", "int", True),
+        7: _Field("int64_data", "int", True), 8: _Field("name", "text"), 9: _Field("raw_data", "bytes"), 12: _skip("doc_string"),
         13: _Field("external_data", "bytes", True), 14: _Field("data_location", "int"), 16: _skip("metadata_props", True),
     },
     "ValueInfo": {1: _Field("name", "text"), 2: _Field("type", "Type"), 3: _skip("doc_string"), 4: _skip("metadata_props", True)},
-    "Type": {1: _Field("tensor_type", "TensorType"), 4: _refuse("sequence_type"), 5: _refuse("map_type"), 6: _skip("denotation"),
-             8: _refuse("sparse_tensor_type"), 9: _refuse("optional_type")},
+    "Type": {1: _Field("tensor_type", "TensorType"), 6: _skip("denotation")},
     "TensorType": {1: _Field("elem_type", "int"), 2: _Field("shape", "Shape")},
     "Shape": {1: _Field("dim", "Dimension", True)},
     "Dimension": {1: _Field("dim_value", "int"), 2: _Field("dim_param", "text"), 3: _skip("denotation")},
@@ -85,7 +78,7 @@ def _decode(kind: str, data: memoryview, where: str, room: list[int]) -> Message
         raise Declined("limit-reached", f"the model has more than {_MOST_MESSAGES} nodes, tensors and attributes", where=where,
                        fix="export a smaller graph")
     fields = _MESSAGES[kind]
-    message: Message = {field.name: [] for field in fields.values() if field.many and field.type not in ("skip", "refuse")}
+    message: Message = {field.name: [] for field in fields.values() if field.many and field.type != "skip"}
     seen: set[int] = set()
     position = 0
     while position < len(data):
@@ -95,12 +88,10 @@ def _decode(kind: str, data: memoryview, where: str, room: list[int]) -> Message
             raise Declined("onnx-wire", "field number 0 does not exist", where=where, fix=_FIX)
         field = fields.get(number)
         if field is None:
-            raise Declined("onnx-field", f"unknown field {number} of {kind}", where=where, fix=_FIX)
+            raise Declined("onnx-field", f"the field {number} of {kind} is not supported", where=where,
+                           fix="export the model without subgraphs, functions, sparse or quantised tensors, with a current exporter")
         inside = f"{where}.{field.name}"
         value, position = _value(data, position, wire, inside)
-        if field.type == "refuse":
-            raise Declined("onnx-field", f"the field {field.name} of {kind} is not supported", where=where,
-                           fix="export the model without subgraphs, functions, sparse or quantised tensors")
         if not field.many:
             if number in seen:
                 raise Declined("onnx-duplicate-field", f"the field {field.name} occurs twice", where=where, fix=_FIX)

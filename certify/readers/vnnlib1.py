@@ -198,8 +198,8 @@ class Property:
         outputs: dict[int, Fraction] = {}
         constant = Fraction(0)
         for (left, right, number), factor in terms:
-            self.limits.spend(sum(_cost(v, factor) for v in (number, *left.values(), *right.values())), "adding up the terms of the property")
-            self.limits.spend(_cost(constant, number), "adding up the terms of the property")
+            cost = _cost(constant, number) + sum(_cost(v, factor) for v in (number, *left.values(), *right.values()))
+            self.limits.spend(cost, "adding up the terms of the property")
             constant += factor * number
             for target, source in ((inputs, left), (outputs, right)):
                 for index, value in source.items():

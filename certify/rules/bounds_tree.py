@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -148,9 +149,8 @@ class _Check:
         for part in self.parts:
             roots += 1
             self.part, self.work = part, _Work()
-            alone = self.row.array is None
-            self._charge(sum(map(len, part.conjuncts)) if alone else 0)
-            listed = [row for conjunct in part.conjuncts for row in conjunct] if alone else []
+            listed = [row for conjunct in part.conjuncts for row in conjunct] if self.row.array is None else []
+            self._charge(len(listed))
             self.singles = [self._specify(((row, Fraction(1)),)) for row in listed]
             lower, upper = self.arithmetic.start(part)
             position = walk(self.tree, position, _State(lower, upper, None, 0), self._children, self._leaf, self.limits)
@@ -318,11 +318,10 @@ class _Check:
         found = self.arithmetic.bound([row for row, _ in rows], owner, bounds, lower, upper, chosen, multipliers).reshape(len(leaves), -1)
         strict = np.array([strict for _, strict in rows]).reshape(found.shape)
         ends = np.cumsum([0, *lengths])
-        for conjunct in range(len(lengths)):
-            own = slice(ends[conjunct], ends[conjunct + 1])
-            mine = found[:, own]
+        for conjunct, (start, stop) in enumerate(pairwise(ends)):
+            mine = found[:, start:stop]
             best = mine.max(axis=1)
-            shut = ((mine > 0) | (strict[:, own] & (mine >= 0))).any(axis=1) | empty
+            shut = ((mine > 0) | (strict[:, start:stop] & (mine >= 0))).any(axis=1) | empty
             if not shut.all():
                 worst = int(np.flatnonzero(~shut)[0])
                 raise Rejected("leaf-uncovered", f"the bound of conjunct {conjunct} is {best[worst] / self.arithmetic.unit:.3g}, not above 0",

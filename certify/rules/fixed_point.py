@@ -25,7 +25,7 @@ from certify.errors import Rejected
 from certify.limits import Limits
 from certify.readers.formula import Part, Row
 from certify.readers.network import Dense, Network, Relu, Scale
-from certify.rules.evaluation import integers
+from certify.rules.dyadic import integers
 from certify.rules.neuron_splits import multipliers
 from certify.rules.relaxation import Bounds, ByLayer, Index, Specification, clamp, refined, total
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from certify.errors import Declined, Rejected
 from certify.fields import Choice, Field, ListOf, Nullable, OneOrMany, Rational
@@ -18,7 +18,9 @@ from certify.limits import Limits
 from certify.readers.arrays import read_npy, read_row
 from certify.readers.formula import Part, Row
 from certify.readers.network import Network
-from certify.readers.table import read_table
+
+if TYPE_CHECKING:
+    from certify.readers.table import Table
 
 FIELDS: Mapping[str, Field] = {
     "norm": Choice(("linf", "l2", "l1")), "radius": Rational(), "radius_unit": Choice(("raw", "scaled")),
@@ -42,7 +44,7 @@ class Neighbourhoods:
             raise Rejected("outside-domain", f"no value lies in the clip range [{clip[0]}, {clip[1]}]: its ends are swapped",
                            where="claim.given.clip", fix="give the lower end first")
         self._array = read_npy(points) if points.startswith(_NPY) else None
-        self._table = None if self._array is not None else read_table(points, limits)
+        self._table = None if self._array is not None else _read_table(points, limits)
         if self._table is not None:
             self.rows, size = len(self._table.rows), len(self._table.columns)
         else:
@@ -121,10 +123,15 @@ def words(given: Mapping[str, Any], points: str) -> str:
     return ball + (f"; the network gets it {', '.join(steps)}" if steps else "")
 
 
+def _read_table(data: bytes, limits: Limits) -> Table:
+    from certify.readers.table import read_table
+    return read_table(data, limits)
+
+
 def _labels(data: bytes, limits: Limits) -> list[Fraction]:
     """Return the labels in a file, a .npy of integers or one CSV column; raises Rejected `claim-mismatch` for another form."""
     try:
-        array, table = (read_npy(data), None) if data.startswith(_NPY) else (None, read_table(data, limits))
+        array, table = (read_npy(data), None) if data.startswith(_NPY) else (None, _read_table(data, limits))
     except Declined as trouble:
         trouble.where = f"labels {trouble.where}".rstrip()
         raise

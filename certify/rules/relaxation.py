@@ -98,7 +98,7 @@ class Relaxation:
         self.ball: NormBall | None = None
         weights = sum(layer.weight.size for layer in network.layers if isinstance(layer, Dense))
         limits.within(32 * weights + 100 * sum(self.sizes), "memory", "memory for the weights, and the bounds of a box, in bytes")
-        self._parts: list[tuple[Array, Array, Array] | None] = []
+        self._weights: dict[int, tuple[Array, Array, Array]] = {}  # |W|, W+ and W- of each dense layer
         for index, layer in enumerate(network.layers):
             constants = [layer.weight, layer.bias] if isinstance(layer, Dense) else [layer.bias] if isinstance(layer, Scale) else []
             for values in constants:
@@ -106,8 +106,8 @@ class Relaxation:
                 if sizes.size and (sizes.min() < 2.0**-220 or sizes.max() > 2.0**210):
                     raise Rejected("number-too-large", f"a weight of layer {index} is outside [2^-220, 2^210] in size",
                                    fix="such a network can't be checked in f64-gamma")
-            self._parts.append((np.abs(layer.weight), np.maximum(layer.weight, 0.0), np.minimum(layer.weight, 0.0)) if isinstance(layer, Dense)
-                               else None)
+            if isinstance(layer, Dense):
+                self._weights[index] = np.abs(layer.weight), np.maximum(layer.weight, 0.0), np.minimum(layer.weight, 0.0)
         self._slopes = {k: np.rint(values * (_STEP / 255)) / _STEP for k, values in (slopes or {}).items()}
 
     def start(self, part: Part) -> tuple[Array, Array]:
@@ -268,7 +268,7 @@ class Relaxation:
             low, high = down(first + layer.bias), up(second + layer.bias)
         else:
             self.limits.spend(5 * low.shape[0] * layer.weight.size, "interval bounds")
-            _, positive, negative = self._weights(k)
+            _, positive, negative = self._weights[k]
             growth = gamma(2 * self.sizes[k] + 3) * self._growth(k, known)
             ends = [matmul_transposed(first, positive, self.limits.blas) + matmul_transposed(second, negative, self.limits.blas)
                     for first, second in ((low, high), (high, low))]
@@ -320,7 +320,7 @@ class Relaxation:
         if not isinstance(layer, Dense):
             raise ValueError("growth is of dense layers")
         if ("growth", k) not in bounds.derived:
-            sums = matmul_transposed(self.magnitude(bounds, k), self._weights(k)[0], self.limits.blas)
+            sums = matmul_transposed(self.magnitude(bounds, k), self._weights[k][0], self.limits.blas)
             bounds.derived["growth", k] = KAPPA * (sums + np.abs(layer.bias))
         found: Array = bounds.derived["growth", k]
         return found
@@ -330,13 +330,6 @@ class Relaxation:
         growth = self._growth(k, bounds) if isinstance(self.network.layers[k], Dense) else None
         found: Array = self.rounding.radius(k, self.magnitude(bounds, k), growth)
         return found
-
-    def _weights(self, k: int) -> tuple[Array, Array, Array]:
-        """Return |W|, W+ and W- of the dense layer k."""
-        parts = self._parts[k]
-        if parts is None:
-            raise ValueError("weights are of dense layers")
-        return parts
 
 
 def refined(network: Network, k: int, ball: bool) -> bool:

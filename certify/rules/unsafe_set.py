@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network and an unsafe set of (input, output) pairs: shown unreachable by a bounds tree, or reached by a point.
+"""A network and an unsafe set of (input, output) pairs, and the proof by a bounds tree that it is not reached.
 
 Shared by `region` and `robust`. `establish` proves: no x of any part and y = f(x) satisfies all rows of a conjunct of
-that part. `refute` proves: one given x does, evaluated exactly, tolerance 0.
+that part. The opposite is shown by one point, `counterexample`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ from certify.certificate import ArraySpec, Evidence, EvidenceSpec
 from certify.errors import Declined, Rejected
 from certify.fields import Field, Integer, ListOf, Rational, Record, Text
 from certify.limits import Limits
-from certify.readers.formula import Part, Row
+from certify.readers.formula import Part
 from certify.readers.network import Network
-from certify.rules import bounds_tree
-from certify.rules.bounds_tree import Figures
-from certify.rules.evaluation import evaluate
-from certify.rules.relaxation import Relaxation
 
 if TYPE_CHECKING:
+    from certify.rules.bounds_tree import Figures
     from certify.rules.fixed_point import FixedPoint
+    from certify.rules.relaxation import Relaxation
 
 _ITEMS: Mapping[str, Field] = {"arithmetic": Text(r"[a-z0-9-]+"), "fraction_bits": Integer(), "witness": ListOf(Rational(), least=1)}
 BOUNDS_TREE = EvidenceSpec(
@@ -64,10 +62,6 @@ class UnsafeSet:
         """Return what the network gets at a point in the claim's coordinates."""
         return tuple((v - a) / m for v, a, m in zip(point, self.add, self.multiply, strict=True))
 
-    def claim_point(self, x: Sequence[Fraction]) -> tuple[Fraction, ...]:
-        """Return the point, in the claim's coordinates, at which the network gets x."""
-        return tuple(v * m + a for v, a, m in zip(x, self.add, self.multiply, strict=True))
-
 
 def constrained(part: Part) -> bool:
     """Return whether every conjunct of a part constrains the inputs beyond its box, so that it may be empty."""
@@ -91,11 +85,6 @@ def _words(values: Sequence[Fraction]) -> int:
     return 1 + sum(d.bit_length() for d in {v.denominator for v in values}) // 64
 
 
-def violates(conjunct: tuple[Row, ...], x: tuple[Fraction, ...], y: tuple[Fraction, ...]) -> bool:
-    """Return whether (x, y) satisfies all rows of a conjunct, exactly."""
-    return all(row.holds(x, y) for row in conjunct)
-
-
 def arithmetic(network: Network, semantics: str, evidence: Evidence, limits: Limits) -> Relaxation | FixedPoint:
     """Return the arithmetic that the evidence names, for the network under its semantics; raises Rejected or Declined."""
     name, bits = evidence.items["arithmetic"], evidence.items.get("fraction_bits")
@@ -112,6 +101,7 @@ def arithmetic(network: Network, semantics: str, evidence: Evidence, limits: Lim
         from certify.rules.slopes import slope_sets
         slopes = slope_sets(network, evidence.arrays["slope"], limits)
     if name == "f64-gamma":
+        from certify.rules.relaxation import Relaxation
         return Relaxation(network, limits, slopes, rounding)
     if bits is None or not 16 <= bits <= 4096:
         raise Rejected("evidence-range", "exact-int counts in units of 2^-fraction_bits, from 16 to 4096", where="evidence.items.fraction_bits")
@@ -132,25 +122,5 @@ def establish(unsafe: UnsafeSet, evidence: Evidence, limits: Limits) -> Figures:
         charge_point(unsafe.parts, point, (), limits)
     if point is not None and (len(point) != unsafe.network.inputs or not any(inhabits(part, unsafe.network_input(point)) for part in unsafe.parts)):
         raise Rejected("claim-vacuous", "the point that should show that the region has inputs is not in it", where="evidence.items.witness")
+    from certify.rules import bounds_tree
     return bounds_tree.check(arithmetic(unsafe.network, unsafe.semantics, evidence, limits), unsafe.parts, evidence.arrays, limits)
-
-
-def refute(unsafe: UnsafeSet, evidence: Evidence, limits: Limits) -> tuple[Fraction, ...]:
-    """Return the exact outputs at the evidence's point if it is in the region and unsafe; raises Rejected otherwise."""
-    point = evidence.items["point"]
-    if unsafe.semantics != "real":
-        raise Rejected("evidence-kind", "a point shows what the network does over the reals, not in every float32 execution", where="evidence.kind",
-                       fix="refute it with semantics real")
-    if len(point) != unsafe.network.inputs:
-        raise Rejected("outside-domain", f"the point has {len(point)} coordinates, the network {unsafe.network.inputs} inputs",
-                       where="evidence.items.point")
-    x = unsafe.network_input(point)
-    charge_point(unsafe.parts, x, (), limits)
-    inside = [part for part in unsafe.parts if part.holds_input(x)]
-    if not inside:
-        raise Rejected("outside-domain", "the point is not in the region", where="evidence.items.point")
-    y = evaluate(unsafe.network, x, limits)
-    charge_point(inside, x, y, limits)
-    if not any(violates(conjunct, x, y) for part in inside for conjunct in part.conjuncts):
-        raise Rejected("witness-fails", "the outputs at the point, computed exactly, are not in the unsafe set", where="evidence.items.point")
-    return y

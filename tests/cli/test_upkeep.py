@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from certify.cli import main
 from certify.cli import selftest as module
 from certify.cli.main import cli
 from kinds.region_vectors import bases
@@ -67,3 +68,13 @@ def test_diff_names_fields_arrays_and_nothing_for_equal_certificates(tmp_path: P
 def test_completion_scripts_name_the_program(shell: str) -> None:
     status, text = run("completion", shell)
     assert status == 0 and "_CERTIFY_COMPLETE" in text
+
+
+def test_completion_completes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("_CERTIFY_COMPLETE", "bash_complete")
+    for words, position, wanted in (("certify ver", "1", "verify"), ("certify prove --time", "2", "--time-limit"),
+                                    ("certify completion z", "2", "zsh")):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", position)
+        assert main._run() == 0
+        assert f"plain,{wanted}" in capsys.readouterr().out.splitlines()

@@ -235,7 +235,7 @@ TARGETS = {target.name: target for target in (
     Target("gzip", ("verification",), _gzip, _packed),
     Target("onnx-wire", ("readers.onnx_wire",), onnx_wire.decode_model, lambda: _subjects(".onnx")),
     Target("onnx-graph", ("readers.onnx_graph",), onnx_graph.read_graph, lambda: _subjects(".onnx")),
-    Target("onnx", ("readers.onnx_ops", "readers.network"), _network, lambda: _subjects(".onnx")),
+    Target("onnx", ("readers.onnx_ops", "readers.onnx_shapes", "readers.network"), _network, lambda: _subjects(".onnx")),
     Target("vnnlib-1", ("readers.vnnlib1", "readers.formula"), _property(vnnlib1.read_vnnlib1), lambda: _subjects(".vnnlib")),
     Target("vnnlib-2", ("readers.vnnlib2",), _property(vnnlib2.read_vnnlib2), lambda: _subjects(".vnnlib")),
     Target("npy", ("readers.arrays",), arrays.read_npy, lambda: _subjects(".npy")),

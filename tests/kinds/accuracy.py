@@ -22,6 +22,7 @@ from certify.limits import Limits
 from certify.rules.unsafe_set import UnsafeSet
 from certify_solvers.common.prover import Effort
 from certify_solvers.crown import attack
+from certify_solvers.crown.domain import claim_point
 from kinds import common
 from kinds.robust import reclaim
 from toolkit import Layers, Specimen, model, npy
@@ -119,6 +120,14 @@ def nearest(polygon: oracle.Polygon, norm: str) -> Fraction:
     return min(best)
 
 
+SIDES = ("proved", "refuted")
+
+
+def side(valid: Specimen) -> str:
+    """Return which side of the question a specimen shows."""
+    return "proved" if valid.says["robust_at_least"] else "refuted"
+
+
 def specimen(rng: np.random.Generator) -> tuple[DataSet, Specimen] | None:
     """Return a random data set and a certificate that the checker verifies, or None where none was found."""
     layers = common.tiny_layers(rng, int(rng.integers(2, 4)))
@@ -188,7 +197,7 @@ def _evidence(made: DataSet, given: Mapping[str, Any], rng: np.random.Generator)
             found["robust_row"].append(row)
             trees.append(arrays)
         elif given["semantics"] == "real" and (hit := attack.search(unsafe, {}, Effort(), Limits(), 10)) is not None:
-            point = [float(v) for v in unsafe.claim_point(hit.x)]
+            point = [float(v) for v in claim_point(unsafe, hit.x)]
             if part.holds_input(near.network_input(tuple(map(Fraction, point)))):
                 found["witness_row"].append(row)
                 found["witness"].append(point)

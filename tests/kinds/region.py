@@ -101,6 +101,14 @@ def instance(rng: np.random.Generator) -> Instance:
     return Instance(layers, disjuncts)
 
 
+SIDES = ("proved", "refuted")
+
+
+def side(valid: Specimen) -> str:
+    """Return which side of the question a specimen shows."""
+    return "proved" if valid.says["holds"] else "refuted"
+
+
 def specimen(rng: np.random.Generator) -> tuple[Instance, Specimen] | None:
     """Return a random instance with a certificate that the checker verifies, or None where none was found."""
     made = instance(rng)

@@ -14,6 +14,7 @@ from certify.limits import Limits
 from certify.readers.ball import Ball
 from certify_solvers.common.prover import Effort
 from certify_solvers.crown import attack
+from certify_solvers.crown.domain import claim_point
 from kinds import common
 from toolkit import Layers, Specimen, model, npy
 
@@ -64,6 +65,14 @@ def truth(layers: Layers, points: np.ndarray, given: dict[str, object], holds: b
     return not any(y[g["label"]] <= max(v for k, v in enumerate(y) if k != g["label"]) for _, y in common.shaken(layers, rng, tried))
 
 
+SIDES = ("proved", "refuted")
+
+
+def side(valid: Specimen) -> str:
+    """Return which side of the question a specimen shows."""
+    return "proved" if valid.says["holds"] else "refuted"
+
+
 def specimen(rng: np.random.Generator) -> tuple[tuple[Layers, np.ndarray], Specimen] | None:
     """Return a random classifier, points, and a certificate that the checker verifies, or None where none was found."""
     layers = common.tiny_layers(rng, int(rng.integers(2, 4)))
@@ -94,7 +103,7 @@ def specimen(rng: np.random.Generator) -> tuple[tuple[Layers, np.ndarray], Speci
     hit = attack.search(unsafe, {}, Effort(), Limits(), 10)
     if hit is None:
         return None
-    return (layers, points), Specimen("robust", files, given, {"holds": False}, "witness", {"point": [str(v) for v in unsafe.claim_point(hit.x)]})
+    return (layers, points), Specimen("robust", files, given, {"holds": False}, "witness", {"point": [str(v) for v in claim_point(unsafe, hit.x)]})
 
 
 def reclaim(mutant: Specimen, rng: np.random.Generator) -> str:

@@ -120,7 +120,8 @@ class Campaign:
 
         for group, ran in ((self.vectors, self.by_vectors), (self.tests, self.by_tests)):
             ids = ran.of(mutant)
-            yield from sorted((killer for killer in group if killer.id in ids and (killer.is_vector or killer.seconds <= self.options.most_seconds)), key=rank)
+            chosen = (killer for killer in group if killer.id in ids and (killer.is_vector or killer.seconds <= self.options.most_seconds))
+            yield from sorted(chosen, key=rank)
 
     def _start(self, mutant: Mutant) -> tuple[int, int]:
         read, write = os.pipe()

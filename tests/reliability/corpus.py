@@ -8,7 +8,7 @@ from reliability import Effort, Row
 from vectors.controls import always_accept, is_semantic, parse_only
 from vectors.stored import kinds, stored
 
-MOST_WRONG, LEAST = 0.6, 40
+MOST_WRONG, LEAST = 0.6, 15
 
 
 def vectors(effort: Effort) -> list[Row]:

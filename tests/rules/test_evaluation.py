@@ -9,7 +9,8 @@ import pytest
 import random_networks as made
 from certify.errors import Declined
 from certify.limits import Limits
-from certify.rules.evaluation import evaluate, integers
+from certify.rules.dyadic import integers
+from certify.rules.evaluation import evaluate
 
 
 def test_evaluation_equals_the_definition_on_random_networks() -> None:

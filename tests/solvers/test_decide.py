@@ -13,8 +13,9 @@ import pytest
 from certify.claims import robust
 from certify.errors import CertifyError
 from certify.limits import Limits
+from certify.rules.counterexample import violates
 from certify.rules.evaluation import evaluate
-from certify.rules.unsafe_set import UnsafeSet, violates
+from certify.rules.unsafe_set import UnsafeSet
 from certify_solvers.common.prover import Effort
 from certify_solvers.crown import decide as stages
 from certify_solvers.crown.decide import Answer, Holds, Open, Settings, Violated, decide

@@ -17,8 +17,9 @@ import numpy as np
 from certify.limits import Limits
 from certify.readers.formula import Part
 from certify.readers.network import Network
+from certify.rules.counterexample import violates
 from certify.rules.evaluation import evaluate
-from certify.rules.unsafe_set import UnsafeSet, violates
+from certify.rules.unsafe_set import UnsafeSet
 from certify_solvers.common.prover import Effort
 from certify_solvers.crown.domain import Domain
 from certify_solvers.crown.kernel import Array, forward, gradient

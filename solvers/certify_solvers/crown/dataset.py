@@ -33,6 +33,7 @@ from certify_solvers.common.emit import certificate, checked
 from certify_solvers.common.executor import run
 from certify_solvers.common.prover import Draft, Effort, Problem, Progress
 from certify_solvers.crown.decide import Holds, Settings, Violated, decide
+from certify_solvers.crown.domain import claim_point
 from certify_solvers.crown.emission import Arrays, join
 
 
@@ -197,7 +198,7 @@ def _answer(state: _State, row: int) -> Row:
     if isinstance(answer, Holds):
         found = Row("robust", answer.items, answer.arrays)
     elif isinstance(answer, Violated) and state.problem.given["semantics"] == "real":
-        point = _binary64(unsafe.claim_point(answer.hit.x), near.centre(row))
+        point = _binary64(claim_point(unsafe, answer.hit.x), near.centre(row))
         x = near.network_input(point)
         if part.holds_input(x):
             y = evaluate(near.network, x, state.problem.limits.fresh())

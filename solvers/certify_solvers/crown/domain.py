@@ -3,11 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+
 import numpy as np
 
 from certify.readers.formula import Part
 from certify.rules.balls import above, below
+from certify.rules.unsafe_set import UnsafeSet
 from certify_solvers.crown.kernel import Array
+
+
+def claim_point(unsafe: UnsafeSet, x: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Return the point, in the claim's coordinates, at which the network gets x."""
+    return tuple(v * m + a for v, a, m in zip(x, unsafe.add, unsafe.multiply, strict=True))
 
 
 class Domain:

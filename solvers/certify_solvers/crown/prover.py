@@ -16,12 +16,14 @@ from certify.claims import region, robust
 from certify.errors import UsageError
 from certify.limits import Limits
 from certify.readers.vnnlib2 import declared_format
+from certify.rules.counterexample import violates
 from certify.rules.evaluation import evaluate
-from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, constrained, violates
+from certify.rules.unsafe_set import BOUNDS_TREE, WITNESS, UnsafeSet, constrained
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
 from certify_solvers.crown import dataset
 from certify_solvers.crown.attack import Hit
 from certify_solvers.crown.decide import Answer, Holds, Open, Settings, Violated, accepted, decide
+from certify_solvers.crown.domain import claim_point
 from certify_solvers.crown.inhabitant import find as find_inhabitant
 from certify_solvers.crown.radius import bracket, on_grid
 from certify_solvers.runtime import float32
@@ -267,14 +269,14 @@ def _proof(problem: Problem, unsafe: UnsafeSet, answer: Holds) -> Draft | Unknow
         x = next((x for x in map(find_inhabitant, unsafe.parts) if x is not None), None)
         if x is None:
             return Unknown("no unsafe point exists, but no point was found that shows that the region has inputs at all")
-        items["witness"] = unsafe.claim_point(x)
+        items["witness"] = claim_point(unsafe, x)
     return Draft(problem.kind, 1, problem.given, {"holds": True}, tuple(sorted(unsafe.premises)), BOUNDS_TREE.kind, BOUNDS_TREE.version, items,
                  answer.arrays)
 
 
 def _refutation(problem: Problem, unsafe: UnsafeSet, answer: Violated) -> Draft:
     return Draft(problem.kind, 1, problem.given, {"holds": False}, ("real-arithmetic",), WITNESS.kind, WITNESS.version,
-                 {"point": unsafe.claim_point(answer.hit.x)})
+                 {"point": claim_point(unsafe, answer.hit.x)})
 
 
 def _remarks(problem: Problem, unsafe: UnsafeSet, answer: Violated) -> list[str]:

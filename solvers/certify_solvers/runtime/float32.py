@@ -9,7 +9,8 @@ import numpy as np
 
 from certify.errors import CertifyError
 from certify.readers.network import Dense, Network, Scale
-from certify.rules.unsafe_set import UnsafeSet, violates
+from certify.rules.counterexample import violates
+from certify.rules.unsafe_set import UnsafeSet
 
 
 def remark(unsafe: UnsafeSet, model: bytes, x: tuple[Fraction, ...]) -> str:

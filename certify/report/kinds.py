@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which module shows claims of a kind, one line each, imported only when such a claim is reported; without one, the page has no figures.
+
+A module gives three functions, those of `Family`. `sections` must not raise anything but errors of certify, whatever a rejected certificate holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol
+
+from certify.certificate import Claim
+from certify.report.html import Section
+from certify.report.outcome import Outcome
+
+MODULES: dict[str, str] = {
+    "accuracy": "certify.report.dataset",
+    "region": "certify.report.network",
+    "robust": "certify.report.network",
+}
+
+
+class Family(Protocol):
+    """What a module of this package gives for the kinds that it shows."""
+
+    def headline(self, claim: Claim) -> str:
+        """Return what a verified claim is, in a few words behind the verdict; may be empty."""
+
+    def sections(self, outcome: Outcome) -> list[Section]:
+        """Return the parts of the page that are the kind's own; bounds and outputs only where the verdict is `verified`."""
+
+    def not_claimed(self, claim: Claim) -> Sequence[str]:
+        """Return sentences that say what the claim does not say."""
+
+
+def family(kind: str) -> Family | None:
+    """Return the module that shows claims of a kind, or None."""
+    found: Family | None = import_module(MODULES[kind]) if kind in MODULES else None
+    return found

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a verdict imports, measured on certificates of the corpus, against the budget of each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from certify.cli.trusted import imported
+
+VECTORS = Path(__file__).parent / "vectors"
+BUDGETS = [("region", "one-leaf", 2400), ("robust", "one-leaf", 2400), ("region", "exec32-splits", 2550), ("robust", "exec32-splits", 2550),
+           ("region", "exact-int-splits", 2700), ("robust", "exact-int-splits", 2700), ("region", "counterexample", 2400),
+           ("accuracy", "robust-rows-only", 2550)]
+"""Kind of claim, name of a vector, and how many lines of code its verdict may rest on."""
+
+
+def imported_by(kind: str, name: str) -> list[Path]:
+    """Return the files of ours that a fresh interpreter imports to verify a certificate of the corpus."""
+    index = json.loads((VECTORS / kind / "index.json").read_text("utf-8"))
+    entry, = (entry for entry in index if (entry["name"], entry["verdict"]) == (name, "verified"))
+    subjects = [VECTORS / kind / subject["file"] for subject in entry["subjects"]]
+    return imported(certificate=VECTORS / kind / "verified" / f"{name}.cert", subjects=subjects)
