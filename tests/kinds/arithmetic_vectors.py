@@ -141,6 +141,8 @@ def _slopes(b: Bases) -> Iterator[Vector]:
     yield vector("slopes-one-unused", "rejected", "unused-evidence", b.leaf, "sets that nothing refers to", sets(two, leaf_slope=leaf(1)))
     yield vector("leaf-slope-beyond-sets", "rejected", "evidence-range", b.mixed, "an index beyond the sets",
                  sets(one, leaf_slope=leaf(0, *([1] * (2 * conjuncts - 1)))))
+    yield vector("leaf-slope-behind-the-last-set", "rejected", "unused-evidence", b.leaf, "an index behind the last set counts as a use of one",
+                 sets(one, leaf_slope=leaf(1)))
     yield vector("leaf-slope-minus-two", "rejected", "evidence-range", b.mixed, "negative indices count from the end",
                  sets(one, leaf_slope=leaf(0, *([-2] * (2 * conjuncts - 1)))))
     yield vector("leaf-slope-short", "rejected", "array-shape", b.mixed, "missing choices are the default", sets(one, leaf_slope=leaf(0)))

@@ -88,6 +88,12 @@ def vectors() -> Iterator[Vector]:
     yield vector("divide-negative", "rejected", "malformed", leaf, "a negative divisor swaps the ends", ask(divide="-1"))
     yield vector("divide-for-three-channels", "rejected", "claim-mismatch", leaf, "missing channels are 1", ask(divide=["1", "1", "1"]))
     yield vector("preprocessed", "verified", "", leaf, "none: one value a channel", ask(subtract=["1/2", "1/4"], divide=["1/3", "2"]))
+    for name, point, code in (("", "-1/2", ""), ("-outside", "-9/8", "outside-domain"), ("-safe", "-3/4", "witness-fails")):
+        # the network gets (x_0 + 1) / 3: 1/6 at -1/2, 1/12 at -3/4
+        yield vector(f"preprocessed-counterexample{name}", "rejected" if code else "verified", code,
+                     specimen(1 / 6 - 2.0**-20, says={"holds": False}, evidence="witness", items={"point": [point, "-1"]}, arrays={}),
+                     "preprocessing of the claim is not used for points" if code else "none: a point in the units of the claim",
+                     ask(subtract="-1", divide="3"))
     yield vector("preprocessing-dropped", "rejected", "leaf-uncovered", specimen(0.5), "preprocessing of the claim is not used",
                  ask(clip=["0", "1"], subtract="-1"))
     labels = npy(np.array([0, 1, 0]))
