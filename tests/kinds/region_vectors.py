@@ -124,7 +124,8 @@ def _halves() -> Iterator[Vector]:
             yield vector(f"unsafe-{name}", "rejected", "leaf-uncovered", made, "a split changes the ends of other inputs",
                          effect="part of the half is never looked at")
     clipped: Layers = (([[-1, 0], [-1, 0], [0, 1]], [0, -0.5, 0]), ([[1, -1, 0]], [0]))  # min of the negative part of x_0 and 1/2
-    for name, flags, code in (("of-two-leaves-and-an-ancestor", [1, 1, 0, 1, 1], ""), ("of-one-leaf-and-two-ancestors", [1, 1, 0, 1, 0], "leaf-uncovered"),
+    for name, flags, code in (("of-two-leaves-and-an-ancestor", [1, 1, 0, 1, 1], ""),
+                              ("of-one-leaf-and-two-ancestors", [1, 1, 0, 1, 0], "leaf-uncovered"),
                               ("of-another-leaf-and-two-ancestors", [1, 1, 0, 0, 1], "leaf-uncovered")):
         arrays = {"tree": np.array([0, 0, -1, -2, -3], "<i4"), "split_at": np.array([-0.75, -0.25]), "recompute": np.array(flags, "|u1")}
         yield vector(f"bounds-{name}", "rejected" if code else "verified", code, specimen("(assert (>= Y_0 0.625))", layers=clipped, arrays=arrays),
@@ -144,8 +145,8 @@ def _points() -> Iterator[Vector]:
     yield vector("point-of-the-other-part", "rejected", "witness-fails", at(parts, "1/8", "1"),
                  "conjuncts of a part that does not hold the point count")
     constrained = "(assert (or (and (<= (+ X_0 X_1) -3) (>= Y_0 2)) (and (<= (- X_0 X_1) 1) (>= Y_0 2))))"
-    for name, point, code in (("in-one-conjunct", ["0", "0"], ""), ("in-no-conjunct", ["1", "-1"], "claim-vacuous"), ("short", ["0"], "claim-vacuous"),
-                              ("long", ["0", "0", "0"], "claim-vacuous")):
+    for name, point, code in (("in-one-conjunct", ["0", "0"], ""), ("in-no-conjunct", ["1", "-1"], "claim-vacuous"),
+                              ("short", ["0"], "claim-vacuous"), ("long", ["0", "0", "0"], "claim-vacuous")):
         yield vector(f"inhabitant-{name}", "rejected" if code else "verified", code,
                      specimen(constrained, items={"arithmetic": "f64-gamma", "witness": point}),
                      "constraints of different conjuncts are mixed up" if code else "none: one conjunct has inputs")
