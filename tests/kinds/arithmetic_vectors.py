@@ -148,6 +148,7 @@ def _slopes(b: Bases) -> Iterator[Vector]:
     yield vector("leaf-slope-short", "rejected", "array-shape", b.mixed, "missing choices are the default", sets(one, leaf_slope=leaf(0)))
     yield vector("leaf-slope-long", "rejected", "unused-evidence", b.leaf, "left-over choices are ignored", sets(one, leaf_slope=leaf(0, 0)))
     yield vector("leaf-slope-all-default", "rejected", "unused-evidence", b.leaf, "two forms of one choice", put(leaf_slope=leaf(-1)))
+    yield vector("leaf-slope-all-minus-two", "rejected", "evidence-range", b.leaf, "any negative index is the default", put(leaf_slope=leaf(-2)))
     yield vector("leaf-slope-empty", "rejected", "unused-evidence", b.leaf, "an array without entries", put(leaf_slope=leaf()))
     yield vector("leaf-slope-without-sets", "rejected", "evidence-range", b.leaf, "an index into nothing", put(leaf_slope=leaf(0)))
     yield vector("node-slope-beyond-sets", "rejected", "evidence-range", b.split, "an index beyond the sets", sets(one, node_slope=leaf(0, 1, 0)))

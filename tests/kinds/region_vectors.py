@@ -169,6 +169,14 @@ def _limits() -> Iterator[Vector]:
         head = _HEAD_2.replace("[1,1]", f"[1,{count}]")
         yield vector(f"2-elements-{name}-the-limit", "declined", code, specimen_2("(assert (>= Y[0,0] 2.0))", head=head),
                      "sizes without a limit", flags=("subject",))
+    combined = specimen("(assert (and (>= (+ Y_0 (* 0.5 X_0)) 9) (>= (+ Y_0 X_0 X_1) 8) (>= Y_0 7)))",
+                        arrays={"tree": np.array([-1], "<i4"), "row": np.array([-1], "<i4"), "mix": np.array([1.0, 0.5, 2.0])})
+    several = "(assert (or (and (<= X_0 0.75) (>= Y_0 5)) (and (>= (- X_0 X_1) -3) (>= (+ Y_0 X_0) 0.25)) (and (>= X_0 0.25) (<= Y_0 -1))))"
+    long = specimen(several, says={"holds": False}, evidence="witness", arrays={},
+                    items={"point": [str(Fraction(10**250 + 1, 2 * 10**250 + 3)), str(Fraction(10**300 + 7, 3 * 10**301 + 1))]})
+    inhabited = specimen("(assert (or (and (<= (+ X_0 X_1) 1) (>= Y_0 2)) (and (<= (- X_0 X_1) 1) (>= Y_0 3) (>= (+ Y_0 X_1) 2))))",
+                         items={"arithmetic": "f64-gamma", "witness": long.items["point"]})
+    yield from limit_vectors.pairs(("work",), combined=combined, long_point=long, long_inhabitant=inhabited)
     yield from limit_vectors.pairs(("work",), constrained=constrained, format_2=specimen_2("(assert (or (>= Y[0,0] 2.0) (== Y[0,0] 3.0)))"))
 
 

@@ -49,6 +49,7 @@ def vectors() -> Iterator[Vector]:
     yield from limit_vectors.shared(bases())
     yield from limit_vectors.memory(bases())
     yield from arithmetic_vectors.balls(lambda: specimen(2))
+    yield from _long_points()
     leaf, tight = bases().leaf, specimen(0.375 + 2.0**-20)  # CROWN needs the split; the true maximum is 3/8
     halves = put(tree=("<i4", [0, -1, -2]), split_at=("<f8", [0.0]), recompute=("|u1", [1, 1, 1]))
     yield vector("tight", "verified", "", tight, "none: a margin of 2^-20", halves)
@@ -115,6 +116,16 @@ def vectors() -> Iterator[Vector]:
     yield from _caps()
     yield vector("points-scalar", "rejected", "claim-mismatch", leaf, "a scalar is a row",
                  lambda s: s.files.update(points=("p.npy", npy(np.array(3.0)))))
+
+
+def _long_points() -> Iterator[Vector]:
+    """Yield the work of points and balls with long rationals."""
+    third = str(Fraction(10**120 + 1, 3 * 10**120 + 2))
+    for norm in ("linf", "l2"):
+        point = [third, str(Fraction(10**90, 4 * 10**90 + 1))]
+        made = specimen(0.25, 0.125, says={"holds": False}, evidence="witness", items={"point": point}, arrays={})
+        made.given.update(norm=norm, scale="1/17", subtract=["1/7", "0"], divide=["1", third])
+        yield from limit_vectors.pairs(("work",), **{f"long_point_{norm}": made})
 
 
 def _caps() -> Iterator[Vector]:

@@ -62,7 +62,7 @@ class Campaign:
 
     def __init__(self, options: argparse.Namespace, items: Sequence[pytest.Item]) -> None:
         self.options = options
-        self.vectors, self.tests = killers.vectors(), killers.tests(items)
+        self.vectors, self.tests = [one for one in killers.vectors() if options.kind in ("", one.id.split("/")[0])], killers.tests(items)
         self.by_vectors = killers.measured(self.vectors, "vectors", _tell)
         self.by_tests = killers.measured(self.tests, "tests", _tell) if not options.sample else _by_name(self.tests)
         for killer in (*self.vectors, *self.tests):
@@ -118,10 +118,13 @@ class Campaign:
             cost = 0.01 + killer.seconds
             return -killer.kills.get(mutant.function, 0) / cost, -killer.kills.get("", 0) / cost, cost
 
+        left = self.options.budget
         for group, ran in ((self.vectors, self.by_vectors), (self.tests, self.by_tests)):
             ids = ran.of(mutant)
-            chosen = (killer for killer in group if killer.id in ids and (killer.is_vector or killer.seconds <= self.options.most_seconds))
-            yield from sorted(chosen, key=rank)
+            for killer in sorted((killer for killer in group if killer.id in ids), key=rank):
+                left -= 0.0 if killer.is_vector else killer.seconds
+                if killer.is_vector or left >= 0:
+                    yield killer
 
     def _start(self, mutant: Mutant) -> tuple[int, int]:
         read, write = os.pipe()
@@ -232,7 +235,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--again", type=Path, metavar="FILE", help="only those that survived in a run with `--out FILE`")
     made.add_argument("--sample", type=int, default=0, metavar="N", help="only N mutants; tests are chosen by name, not by the lines they run")
     made.add_argument("--seed", type=int, default=0, help="of the sample")
-    made.add_argument("--most-seconds", type=float, default=float("inf"), metavar="S", help="leave out tests that take longer")
+    made.add_argument("--kind", default="", help="only the vectors of this kind")
+    made.add_argument("--budget", type=float, default=float("inf"), metavar="S", help="seconds of tests for each mutant, the most telling first")
     made.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     made.add_argument("--listed", action="store_true", help="run those that equivalents.toml lists too")
     made.add_argument("--out", type=Path, help="write who noticed each mutant as JSON")
