@@ -63,6 +63,7 @@ def shared(b: Bases) -> Iterator[Vector]:
     specimens = {
         "leaf": b.leaf, "split": b.split, "mixed": b.mixed, "point": b.witness, "slopes": changed(b.leaf, set_of_slopes),
         "neuron-split": changed(b.leaf, signs), "exact-int": changed(b.split, bits(60)), "exact-int-mixed": changed(b.mixed, bits(60)),
+        "exact-int-of-4096": changed(b.split, bits(4096)),
         "exact-int-neuron-split": changed(b.leaf, signs, bits(60)), "exec32": changed(b.split, EXEC),
         "exec32-exact-int": changed(b.split, EXEC, bits(60)),
     }

@@ -123,12 +123,12 @@ def _halves() -> Iterator[Vector]:
             name = f"{'upper' if half > 0 else 'lower'}-half-with-the-{'upper' if end > 0 else 'lower'}-end-of-another-input"
             yield vector(f"unsafe-{name}", "rejected", "leaf-uncovered", made, "a split changes the ends of other inputs",
                          effect="part of the half is never looked at")
-    clipped: Layers = (([[-1, 0], [-1, 0], [0, 1]], [0, -0.5, 0]), ([[1, -1, 0]], [0]))  # min of the negative part of x_0 and 1/2
-    for name, flags, code in (("of-two-leaves-and-an-ancestor", [1, 1, 0, 1, 1], ""),
-                              ("of-one-leaf-and-two-ancestors", [1, 1, 0, 1, 0], "leaf-uncovered"),
-                              ("of-another-leaf-and-two-ancestors", [1, 1, 0, 0, 1], "leaf-uncovered")):
-        arrays = {"tree": np.array([0, 0, -1, -2, -3], "<i4"), "split_at": np.array([-0.75, -0.25]), "recompute": np.array(flags, "|u1")}
-        yield vector(f"bounds-{name}", "rejected" if code else "verified", code, specimen("(assert (>= Y_0 0.625))", layers=clipped, arrays=arrays),
+    clipped: Layers = (([[-1, 0], [-1, 0], [0, 1]], [0, -0.5, 0]), ([[1, -1, 0.5]], [0]))  # min(x_0-, 1/2) + x_1+/2
+    for name, level, at, code in (("closed", 1.15, [-0.5, 0.75], ""), ("open", 1.05, [0.25, 0.5], "leaf-uncovered")):
+        # the bounds of the first leaf are its parent's, which were computed in one batch with those of the last
+        arrays = {"tree": np.array([0, 0, -1, -2, -3], "<i4"), "split_at": np.array(at), "recompute": np.array([1, 1, 0, 1, 1], "|u1")}
+        yield vector(f"own-and-inherited-bounds-{name}", "rejected" if code else "verified", code,
+                     specimen(f"(assert (>= Y_0 {level}))", layers=clipped, arrays=arrays),
                      "leaves are closed by each other's bounds" if code else "none: each leaf has its own bounds, or those of its ancestor")
 
 
@@ -176,6 +176,11 @@ def _limits() -> Iterator[Vector]:
                     items={"point": [str(Fraction(10**250 + 1, 2 * 10**250 + 3)), str(Fraction(10**300 + 7, 3 * 10**301 + 1))]})
     inhabited = specimen("(assert (or (and (<= (+ X_0 X_1) 1) (>= Y_0 2)) (and (<= (- X_0 X_1) 1) (>= Y_0 3) (>= (+ Y_0 X_1) 2))))",
                          items={"arithmetic": "f64-gamma", "witness": long.items["point"]})
+    fine = specimen("(assert (>= Y_0 2))", layers=(([[1, 0], [2.0**-70, 1]], [0, 0.5]), ([[1, 2.0**-60]], [0])),
+                    items={"arithmetic": "exact-int", "fraction_bits": 62})
+    many = specimen("(assert (or " + " ".join(f"(>= Y_0 {k})" for k in range(5, 45)) + "))", items={"arithmetic": "exact-int", "fraction_bits": 60},
+                    layers=(([[1, 0], [0, 1], [0, 1]], [0, 0, -9]), ([[1, 1, 1], [0, 1, -1]], [0, 0]), ([[1, 0.125]], [0])))
+    yield from limit_vectors.pairs(("work",), fine_weights=fine, many_rows_exact_int=many)
     yield from limit_vectors.pairs(("work",), combined=combined, long_point=long, long_inhabitant=inhabited)
     yield from limit_vectors.pairs(("work",), constrained=constrained, format_2=specimen_2("(assert (or (>= Y[0,0] 2.0) (== Y[0,0] 3.0)))"))
 

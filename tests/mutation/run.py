@@ -114,17 +114,18 @@ class Campaign:
 
     def _due(self, mutant: Mutant) -> Iterator[Killer]:
         """Yield the killers for a mutant: vectors, then tests; those that noticed most in its function first, then the quickest."""
-        def rank(killer: Killer) -> tuple[float, float, float]:
-            cost = 0.01 + killer.seconds
-            return -killer.kills.get(mutant.function, 0) / cost, -killer.kills.get("", 0) / cost, cost
+        def rank(killer: Killer) -> float:
+            return -(1 + 10 * killer.kills.get(mutant.function, 0) + 0.1 * killer.kills.get("", 0)) / (0.005 + killer.seconds)
 
         left = self.options.budget
         for group, ran in ((self.vectors, self.by_vectors), (self.tests, self.by_tests)):
             ids = ran.of(mutant)
             for killer in sorted((killer for killer in group if killer.id in ids), key=rank):
-                left -= 0.0 if killer.is_vector else killer.seconds
-                if killer.is_vector or left >= 0:
-                    yield killer
+                if not killer.is_vector:
+                    left -= killer.seconds
+                    if left < 0:
+                        return
+                yield killer
 
     def _start(self, mutant: Mutant) -> tuple[int, int]:
         read, write = os.pipe()

@@ -72,6 +72,15 @@ def test_leaves_without_points_have_no_margin(arithmetic: str) -> None:
 
 
 @ARITHMETICS
+def test_batches_without_points_have_no_margin(arithmetic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds_tree, "_BATCH", 1)
+    net = Network((1, 1), 1, (Scale(1, np.array([3.0])), Relu(1)))
+    for more in ({}, {"row": np.array([0, 0], "<i4")}):
+        found = _checked(arithmetic, ((_above(-1),),), net, tree=np.array([1, -1, -2], "<i4"), **more)
+        assert found.leaves == 2 and abs(found.smallest_margin - 2) < 1e-9
+
+
+@ARITHMETICS
 def test_a_margin_beyond_binary64_is_given_as_two_to_the_1000(arithmetic: str) -> None:
     if arithmetic == "int":
         far = _above(Fraction(2) ** 299)
@@ -91,6 +100,8 @@ def test_the_largest_value_is_that_of_any_node(arithmetic: str) -> None:
     assert abs(_checked(arithmetic, ((_above(3),),), net).largest_value - 40) < 1e-9
     assert abs(_checked(arithmetic, ((_above(3),),), net, tree=np.array([0, -1, -2], "<i4"), split_at=np.array([1.0]),
                         recompute=np.ones(3, "|u1")).largest_value - 40) < 1e-9
+    two = Network((1, 1), 1, (Dense(np.array([[1.0], [9.0]]), np.zeros(2)), Dense(np.array([[1.0, 0.0]]), np.zeros(1))))
+    assert abs(_checked(arithmetic, ((_above(3),),), two).largest_value - 18) < 1e-9
     small = Network((1, 1), 1, (Scale(1, np.array([-0.5])),))
     tiny = Part((Fraction(0),), (Fraction(1, 4),), ((_above(3),),))
     for made in (Relaxation(small, Limits()), FixedPoint(small, Limits(), 60)):
