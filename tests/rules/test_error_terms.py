@@ -298,4 +298,5 @@ def test_radii_of_float32_layers_are_those_of_the_rules() -> None:
     refused("exec32-overflow", rounding.radius, 1, np.array([[2.0**120, 1.0]]), None)
     refused("exec32-overflow", rounding.require_input, 2.0**120)
     rounding.require_input(float(np.nextafter(2.0**120, 0)))
+    assert rounding.input_error(np.array([0.0, 2.0**24])).tolist() == [(1 + 2.0**-20) * 2.0**-126, (1 + 2.0**-20) * (1 + 2.0**-126)]
     rounding.radius(0, size, np.array([[1.0, np.nextafter(2.0**120, 0)]]))
