@@ -11,8 +11,7 @@ from collections.abc import Set
 
 from certify.errors import Declined, Rejected, UsageError
 
-NAMES: frozenset[str] = frozenset({
-    "angle-limits-ignored", "dc-power-flow", "dc-switching", "pmin-relaxed", "real-arithmetic", "transport-flow"})
+NAMES = frozenset({"angle-limits-ignored", "dc-power-flow", "dc-switching", "pmin-relaxed", "real-arithmetic", "transport-flow"})
 OPT_IN: frozenset[str] = frozenset()
 
 

@@ -14,10 +14,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent), str(HERE.parent.parent / "solvers"), str(HERE.parent.parent / "problems")]
 
-from kinds import accuracy_vectors, container_vectors, grid_vectors, region_vectors, robust_vectors  # noqa: E402
+from kinds import accuracy_vectors, container_vectors, grid_limit_vectors, grid_vectors, region_vectors, robust_vectors  # noqa: E402
 
 KINDS = {"accuracy": accuracy_vectors.vectors, "container": container_vectors.vectors, "grid-attack": grid_vectors.attack,
-         "grid-shedding": grid_vectors.shedding, "region": region_vectors.vectors, "robust": robust_vectors.vectors}
+         "grid-defence-limit": grid_limit_vectors.vectors, "grid-shedding": grid_vectors.shedding,
+         "region": region_vectors.vectors, "robust": robust_vectors.vectors}
 
 
 def corpus(kind: str) -> dict[str, bytes]:
