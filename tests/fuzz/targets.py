@@ -26,6 +26,7 @@ from certify.limits import Limits
 from certify.readers import arrays, formula, onnx_graph, onnx_ops, onnx_wire, table, vnnlib1, vnnlib2
 from certify.readers.network import Network
 from certify.rules.neighbourhood import Neighbourhoods
+from certify_solvers.common.emit import array_entry
 from toolkit import model, npy, pack
 from vectors.stored import Stored, kinds, stored
 
@@ -116,7 +117,7 @@ def _evidence(data: bytes) -> None:
     width = old[0].size if old.ndim > 1 and len(old) else 1
     rows = len(flat) // max(1, width)
     changed[name] = flat[: rows * width].reshape(rows, *old.shape[1:])
-    content["predicate"]["evidence"]["arrays"][name] = container.array_entry(name, changed[name])
+    content["predicate"]["evidence"]["arrays"][name] = array_entry(name, changed[name])
     verification.check(pack(content, changed), "x", vector.subjects, None, LIMITS.fresh())
 
 
