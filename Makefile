@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+COMPILE := $(BIN)/pip-compile --quiet --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --generate-hashes --allow-unsafe
 export PYTHONPATH :=
 
 .PHONY: install demo test test-slow lint bench reliability lock vectors docs clean
@@ -35,8 +36,9 @@ lint: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/nn/large.py
 
-reliability: $(VENV)/.installed
-	$(BIN)/python tests/reliability.py --write --mutants 100000 --fuzz 100000
+reliability: $(VENV)/.installed  ## measure how the checker holds, and write docs/reliability.md; takes about 20 minutes
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-fuzz.lock
+	$(BIN)/python tests/reliability --write
 
 vectors: $(VENV)/.packages  ## write the corpus of test vectors again; needs no install, which needs the folders of vectors
 	$(BIN)/python tests/vectors/build.py
@@ -45,9 +47,10 @@ docs: $(VENV)/.installed  ## write the pages that are made: docs/codes/ and docs
 	$(BIN)/python docs/make_codes.py
 	$(BIN)/python docs/make_man.py
 
-lock: $(VENV)/.installed  ## resolve the lock file again; needs pip-tools
+lock: $(VENV)/.installed  ## resolve the lock files again; needs pip-tools
 	$(BIN)/python -m pip install --quiet pip-tools
-	$(BIN)/pip-compile --quiet --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras --generate-hashes --allow-unsafe --extra dev --extra nn --output-file requirements.lock pyproject.toml
+	$(COMPILE) --extra dev --extra nn --output-file requirements.lock pyproject.toml
+	$(COMPILE) --constraint requirements.lock --extra fuzz --output-file requirements-fuzz.lock pyproject.toml
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis dist build demo

@@ -319,17 +319,18 @@ class _Spy:
         return np.full(len(found), 5e-324) if self.inner.unit == 1 else np.array([1] * len(found), object)
 
 
-def test_no_leaf_of_a_mixed_tree_claims_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("block", range(5))
+def test_no_leaf_of_a_mixed_tree_claims_too_much(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Splits on inputs and neurons, recomputed and inherited bounds, slopes, multipliers, balls, any layers, float32 runs, tiny batches."""
     compared = 0
-    for seed in range(200):
+    for seed in range(40 * block, 40 * block + 40):
         rng = random.Random(seed)
         for module, name, sizes in ((bounds_tree, "_BATCH", (1, 2, 5, 512)), (bounds_tree, "_SEGMENT_BYTES", (64, 1000, 64 << 20)),
                                     (relaxation, "_MANY", (1, 3, 32)), (relaxation, "_ROW_BYTES", (8, 500, 64 << 20)),
                                     (fixed_point, "_ROW_BYTES", (100, 64 << 20))):
             monkeypatch.setattr(module, name, rng.choice(sizes))
         compared += _compare(rng, seed)
-    assert compared > 8_000
+    assert compared > 1_000
 
 
 def _network(rng: random.Random) -> Network:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Claims at their edges: clip on both sides, channels, labels from CSV, vacuity of parts, refutations in their own part."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -262,3 +264,70 @@ def test_a_verdict_says_which_files_were_read_from_the_certificate_itself() -> N
         said = check(pack(content, leaf.arrays, copies), "a", given, None, Limits().fresh()).facts
         assert {fact for fact in said if "inside the certificate" in fact} == {f"{role} read from a copy inside the certificate"
                                                                                for role in whole.keys() - given.keys()}
+
+
+def _region(unsafe, says=True, point=None, **given):
+    from kinds.region_vectors import specimen
+
+    made = specimen(unsafe)
+    if not says:
+        made.says, made.evidence, made.items, made.arrays = {"holds": False}, "witness", {"point": point}, {}
+    elif point is not None:
+        made.items = {"arithmetic": "f64-gamma", "witness": point}
+    made.given.update(given)
+    return made.verify()
+
+
+def test_sentences_of_regions_say_which_answer_they_give():
+    assert _region("(assert (>= Y_0 2))").sentence == "No input of the region of ramp.vnnlib makes ramp.onnx reach its unsafe set."
+    refuted = _region("(assert (>= Y_0 0.25))", False, ["1/2", "1/3"])
+    assert refuted.sentence == "An input of the region of ramp.vnnlib makes ramp.onnx reach its unsafe set."
+    assert refuted.facts[:2] == ("semantics real", "a point, evaluated exactly") and "leaves" not in refuted.figures
+
+
+def test_facts_of_regions_say_what_is_odd_about_the_property():
+    plain = _region("(assert (>= Y_0 2))")
+    assert plain.facts == ("semantics real", "arithmetic f64-gamma") and plain.figures["parts"] == 1 and plain.figures["leaves"] == 1
+    empty = _region("(assert (or (and (>= X_0 2) (>= Y_0 0)) (and (<= X_0 -2) (>= Y_0 0)) (>= Y_0 2)))")
+    assert "2 disjuncts of the property admit no input" in empty.facts
+    beyond = "(and (<= (+ X_0 X_1) 1) (>= Y_0 2))"
+    constrained = _region(f"(assert {beyond})", point=["0", "0"])
+    assert "1 parts constrain their inputs beyond a box, and may be empty beside others" in constrained.facts
+    everything = _region("(assert (or (>= Y_0 0.25) (<= X_0 5)))", False, ["0", "0"])
+    assert "a disjunct constrains no output: every input of its box is unsafe" in everything.facts
+    assert not any("disjunct" in fact or "parts" in fact for fact in plain.facts)
+
+
+def test_sentences_of_balls_give_every_number_as_people_write_it():
+    from kinds.robust_vectors import specimen
+
+    made = specimen(2.0**20)
+    made.given.update(radius="477/6250", radius_unit="raw", clip=["-3", "12/5"], subtract=["1/3", "-1/200"], divide=["1", "2"])
+    assert made.verify().sentence == (
+        "ramp.onnx keeps its answer 1 for every input within 0.07632 (linf, in the units of the points file) of row 1 of points.npy; the network "
+        "gets it times 1/16, clipped to [-3, 12/5], minus [1/3, -0.005], divided by [1, 2].")
+    made.given.update(radius="1/3", radius_unit="scaled", clip=None, scale="1", subtract="0", divide="3/1000")
+    assert made.verify().sentence == (
+        "ramp.onnx keeps its answer 1 for every input within 1/3 (linf, in scaled units) of row 1 of points.npy; the network gets it divided "
+        "by 0.003.")
+    for number, shown in (("1/3000", "1/3000"), ("1/1000000", "0.000001"), ("1/10000000", "1/10000000"), ("99/100", "99/100"), ("1/125", "0.008"),
+                          ("100001/100000", "1.00001")):
+        made.given.update(radius=number, divide="1")
+        assert f" within {shown} (linf" in made.verify().sentence
+    refuted = specimen(0.25, says={"holds": False}, evidence="witness", items={"point": ["1/2", "1/3"]}, arrays={})
+    assert refuted.verify().sentence == (
+        "ramp.onnx does not answer 1 alone for some input within 1 (linf, in scaled units) of row 1 of points.npy; the network gets it times 1/16.")
+    assert refuted.verify().facts == ("semantics real", "a point, evaluated exactly")
+    labelled = specimen(2)
+    labelled.files["labels"] = ("labels.npy", npy(np.array([0, 1, 0])))
+    assert labelled.verify().sentence.startswith("ramp.onnx answers 1, the label in labels.npy, for every input within 1 (")
+
+
+def test_points_of_a_claim_become_inputs_of_the_network():
+    from certify.claims import robust
+    from kinds.robust_vectors import specimen
+
+    made = specimen(2)
+    given = {**robust.KIND.given.decode({**made.given, "subtract": ["1/3", "-2"], "divide": ["1/2", "5"]}, "x")}
+    unsafe = robust.problem(given, {role: data for role, (_, data) in made.files.items()}, Limits())
+    assert unsafe.network_input((Fraction(5, 6), Fraction(-7))) == (1, -1)

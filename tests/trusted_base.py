@@ -10,7 +10,8 @@ from certify.cli.trusted import imported
 
 VECTORS = Path(__file__).parent / "vectors"
 BUDGETS = [("region", "one-leaf", 2400), ("robust", "one-leaf", 2400), ("region", "exec32-splits", 2550), ("robust", "exec32-splits", 2550),
-           ("region", "exact-int-splits", 2700), ("robust", "exact-int-splits", 2700), ("region", "counterexample", 2400)]
+           ("region", "exact-int-splits", 2700), ("robust", "exact-int-splits", 2700), ("region", "counterexample", 2400),
+           ("accuracy", "robust-rows-only", 2550)]
 """Kind of claim, name of a vector, and how many lines of code its verdict may rest on."""
 
 

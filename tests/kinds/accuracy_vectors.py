@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kinds import limit_vectors
 from kinds.attacks import Vector, ask, put, say, vector
 from kinds.robust_vectors import classifier
 from toolkit import Specimen, model, npy
@@ -94,6 +95,7 @@ def vectors() -> Iterator[Vector]:
     yield from _questions()
     yield from _files()
     yield from _envelope()
+    yield from _limits()
 
 
 def _verified() -> Iterator[Vector]:
@@ -350,8 +352,19 @@ def _envelope() -> Iterator[Vector]:
     yield vector("says-negative", "rejected", "malformed", whole, "counts of any sign", say(says=told(2, -1)))
     yield vector("says-true", "rejected", "malformed", whole, "true is read as 1", say(says={**told(2, 2), "not_robust_at_least": True}))
     yield vector("work-above-the-budget", "declined", "limit-reached", whole, "work is not charged before it is done", limits={"work": 50})
-    yield vector("cells-above-the-limit", "declined", "limit-reached", whole, "a size without a limit",
-                 file("points", "points.csv", _POINTS_CSV), limits={"table_cells": 13})
+
+
+def _limits() -> Iterator[Vector]:
+    whole = specimen()
+    integers, tables = whole.copy(), whole.copy()
+    integers.items = {"arithmetic": "exact-int", "fraction_bits": 64}
+    tables.files.update(points=("points.csv", _POINTS_CSV), labels=("labels.csv", _LABELS_CSV))
+    executions, named = robust_only(assumptions=[]), whole.copy()
+    executions.given["semantics"] = "exec32"
+    named.arrays["row"] = np.array([0, 0, 0], "<i4")
+    yield from limit_vectors.pairs(("work",), all_forms=whole, robust_rows=robust_only(), wrong_rows=wrong_only(), exact_int=integers,
+                                   exec32=executions, rows_named=named)
+    yield from limit_vectors.pairs(("work", "table_cells"), tables=tables)
 
 
 def _pickled() -> bytes:

@@ -62,6 +62,11 @@ def _neurons(b: Bases) -> Iterator[Vector]:
     signs = tree(first, -1, -2, split_at=None, slope=np.array([[0, 255, *([0] * (count - 2))]], "|u1"), leaf_slope=("<i4", [0, -1]))
     for name, change in (("", say()), ("-exact-int", bits(60)), ("-exec32", EXEC)):
         yield vector(f"neuron-split-and-slopes{name}", "verified", "", b.split, "none: each sign has its own slopes", both(change, signs))
+    mixed = tree(0, -1, first, -2, -3, split_at=("<f8", [0.5]), recompute=("|u1", [1] * 5), slope=np.array([[0, 255, *([0] * (count - 2))]], "|u1"),
+                 leaf_slope=("<i4", [-1, 0, -1]))
+    for name, change in (("", say()), ("-exact-int", bits(60))):
+        yield vector(f"neuron-split-in-one-half{name}", "verified", "", b.split, "none: one leaf lies behind a sign, the other does not",
+                     both(change, mixed))
     yield vector("neuron-split-sides-swapped", "rejected", "leaf-uncovered", b.split, "the first child of a neuron is z <= 0",
                  both(signs, put(leaf_slope=("<i4", [-1, 0]))))
     yield vector("neuron-split-default-slopes", "rejected", "leaf-uncovered", b.split, "a split on a neuron is read as one on an input",
@@ -91,6 +96,9 @@ def _integers(b: Bases) -> Iterator[Vector]:
     for count in (16, 60, 4096):
         yield vector(f"exact-int-{count}", "verified", "", b.leaf, "none: integers in units of 2^-fraction_bits", bits(count))
     yield vector("exact-int-splits", "verified", "", b.split, "none: a tree with splits in integers", bits(60))
+    for name, at in (("on-the-lower-end", -1.0), ("on-the-upper-end", 1.0), ("below", -1.5), ("above", 1.5)):
+        yield vector(f"exact-int-threshold-{name}", "rejected", "branch-invalid", b.split, "a split that cuts nothing off",
+                     both(bits(60), put(split_at=("<f8", [at]))))
     yield vector("exact-int-row-and-mix", "verified", "", b.mixed, "none: combinations of rows in integers", bits(60))
     for count in (0, 8, 15, 4097, 10**6):
         yield vector(f"exact-int-{count}", "rejected", "evidence-range", b.leaf, "any number of fraction bits", bits(count))
@@ -141,11 +149,14 @@ def _slopes(b: Bases) -> Iterator[Vector]:
     yield vector("slopes-one-unused", "rejected", "unused-evidence", b.leaf, "sets that nothing refers to", sets(two, leaf_slope=leaf(1)))
     yield vector("leaf-slope-beyond-sets", "rejected", "evidence-range", b.mixed, "an index beyond the sets",
                  sets(one, leaf_slope=leaf(0, *([1] * (2 * conjuncts - 1)))))
+    yield vector("leaf-slope-behind-the-last-set", "rejected", "unused-evidence", b.leaf, "an index behind the last set counts as a use of one",
+                 sets(one, leaf_slope=leaf(1)))
     yield vector("leaf-slope-minus-two", "rejected", "evidence-range", b.mixed, "negative indices count from the end",
                  sets(one, leaf_slope=leaf(0, *([-2] * (2 * conjuncts - 1)))))
     yield vector("leaf-slope-short", "rejected", "array-shape", b.mixed, "missing choices are the default", sets(one, leaf_slope=leaf(0)))
     yield vector("leaf-slope-long", "rejected", "unused-evidence", b.leaf, "left-over choices are ignored", sets(one, leaf_slope=leaf(0, 0)))
     yield vector("leaf-slope-all-default", "rejected", "unused-evidence", b.leaf, "two forms of one choice", put(leaf_slope=leaf(-1)))
+    yield vector("leaf-slope-all-minus-two", "rejected", "evidence-range", b.leaf, "any negative index is the default", put(leaf_slope=leaf(-2)))
     yield vector("leaf-slope-empty", "rejected", "unused-evidence", b.leaf, "an array without entries", put(leaf_slope=leaf()))
     yield vector("leaf-slope-without-sets", "rejected", "evidence-range", b.leaf, "an index into nothing", put(leaf_slope=leaf(0)))
     yield vector("node-slope-beyond-sets", "rejected", "evidence-range", b.split, "an index beyond the sets", sets(one, node_slope=leaf(0, 1, 0)))

@@ -147,6 +147,10 @@ def _trees(b: Bases) -> Iterator[Vector]:
                  put(recompute=np.array([0, *recompute[1:]], "|u1")))
     yield vector("recompute-two", "rejected", "evidence-range", b.split, "a flag beside 0 and 1",
                  put(recompute=np.array([1, 2, *recompute[2:]], "|u1")))
+    yield vector("recompute-long", "rejected", "array-shape", b.split, "flags left over are ignored",
+                 put(recompute=np.append(recompute, 0).astype("|u1")))
+    yield vector("threshold-missing", "rejected", "array-shape", b.leaf, "a missing threshold defaults to zero",
+                 put(tree=("<i4", [first, first, -1, -2, -3]), split_at=("<f8", [_middle(b.leaf, first)])))
     yield vector("recompute-short", "rejected", "array-shape", b.split, "flags run out", put(recompute=recompute[:-1]))
     yield vector("thresholds-missing", "rejected", "array-shape", b.split, "a missing threshold defaults to zero", put(split_at=None))
     yield vector("threshold-left-over", "rejected", "unused-evidence", b.split, "left-over thresholds are ignored", put(split_at=np.append(at, 0.0)))
@@ -179,6 +183,7 @@ def _multipliers(b: Bases) -> Iterator[Vector]:
     yield vector("mix-huge", "rejected", "number-too-large", b.mixed, "overflow to infinity is above zero", weights([1e300, *mix[1:].tolist()]))
     yield vector("mix-short", "rejected", "array-shape", b.mixed, "missing multipliers are zero", put(mix=mix[:-1]))
     yield vector("mix-left-over", "rejected", "unused-evidence", b.mixed, "left-over multipliers are ignored", put(mix=np.append(mix, 1.0)))
+    yield vector("row-combines-without-mix", "rejected", "array-shape", b.mixed, "missing multipliers are one", put(mix=None))
     yield vector("mix-without-row", "rejected", "unused-evidence", b.mixed, "an array that nothing refers to", put(row=None))
 
 
@@ -259,6 +264,10 @@ def _end(specimen: Specimen, item: int, side: int) -> float:
     if specimen.network_box is None:
         raise ValueError("the specimen's box is not noted")
     return float(specimen.network_box[side][item])
+
+
+def _middle(specimen: Specimen, item: int) -> float:
+    return (_end(specimen, item, 0) + _end(specimen, item, 1)) / 2
 
 
 def _off_centre(specimen: Specimen, item: int) -> float:

@@ -45,6 +45,9 @@ def vectors() -> Iterator[Vector]:
     yield case("cut-off", "malformed", good[:-9], "the directory is not needed")
     yield case("crc-wrong", "malformed", good.replace(struct.pack("<I", zlib.crc32(tree)), b"\0\0\0\0"), "checksums are not compared")
     yield case("deflated", "malformed", _deflated(good), "compressed members are unpacked", effect="a bomb of any size")
+    yield case("deflated-bomb", "malformed", _bomb(good), "compressed members are unpacked", effect="a bomb of any size")
+    yield case("members-overlap", "malformed", _overlapping(good), "the directory is believed, and members share bytes")
+    yield case("member-is-a-symlink", "malformed", _symlink(good), "links are followed when unpacking", effect="another file is read")
     yield case("dated", "malformed", good.replace(b"\x21\0", b"\x22\0"), "dates are ignored: a second form of the same certificate")
     yield case("mimetype-other", "malformed", parts(text, mimetype=b"application/zip"), "the type is not read")
     yield case("mimetype-missing", "malformed", zipped([("certificate.json", text), ("evidence/tree.bin", tree)]), "the type is optional")
@@ -99,6 +102,17 @@ def vectors() -> Iterator[Vector]:
                      limits={"members": 3 if verdict == "verified" else 2})
         yield Vector(f"depth-{name}-the-limit", verdict, code, good, files, "nesting without a limit",
                      limits={"depth": 6 if verdict == "verified" else 5})
+    for name, length, verdict, code in (("255", 255, "verified", ""), ("256", 256, "rejected", "malformed")):
+        yield Vector(f"name-of-{name}", verdict, code, edited(lambda c, length=length: _rename(c, "n" * length)), files, "a name of any length")
+    for name, number, verdict, code in (("at", 2**53 - 1, "verified", ""), ("above", 2**53, "rejected", "malformed")):
+        yield Vector(f"integer-{name}-the-limit", verdict, code, parts(text.replace(b'"seed":0', b'"seed":%d' % number)), files,
+                     "integers beyond those that every reader of JSON keeps")
+    for count, code in ((8, "array-shape"), (9, "malformed")):
+        yield case(f"array-of-rank-{count}", code,
+                   edited(lambda c, count=count: c["predicate"]["evidence"]["arrays"]["tree"].update(shape=[1] * count)), "arrays of any rank")
+    for count, code in ((64, "claim-mismatch"), (65, "malformed")):
+        yield case(f"assumptions-{count}", code, edited(lambda c, count=count: c["predicate"].update(
+            assumptions=sorted([*(f"a{k}" for k in range(count - 1)), "real-arithmetic"]))), "assumptions without a limit")
     yield case("statement-is-a-list", "malformed", parts(b"[]"), "a list has no fields")
     yield case("type-other", "malformed", edited(lambda c: c.update(_type="https://in-toto.io/Statement/v0.1")),
                "the type of the statement is not read")
@@ -142,7 +156,8 @@ def vectors() -> Iterator[Vector]:
     rational = json.loads(text)
     for name, number in (("1e9999999", "1e9999999"), ("2-over-6", "2/6"), ("plus", "+1/3"), ("underscore", "1_0/3"), ("minus-zero", "-0"),
                          ("over-one", "3/1"), ("over-zero", "1/0"),
-                         ("leading-zero", "01/3"), ("space", " 1/3"), ("arabic-digit", "\u0661/3"), ("1001-digits", "9" * 1001)):
+                         ("leading-zero", "01/3"), ("space", " 1/3"), ("arabic-digit", "\u0661/3"), ("1001-digits", "9" * 1001),
+                         ("1001-digits-below", f"1/1{'0' * 1000}")):
         made = json.loads(canonical(rational))
         made["predicate"]["claim"]["kind"] = "robust"
         made["predicate"]["claim"]["roles"] = {"model": "ramp.onnx", "points": "ramp.vnnlib"}
@@ -163,6 +178,34 @@ def _deflated(good: bytes) -> bytes:
     """Return the archive with the method of its first member set to deflate."""
     made = bytearray(good)
     made[8:10] = b"\x08\0"
+    return bytes(made)
+
+
+def _bomb(good: bytes) -> bytes:
+    """Return the archive with a megabyte of zeros, deflated, in place of the data of its first member, and the sizes to match."""
+    bits = "110" + "00110000" + "1100010100000" * (1 << 12) + "0000000"  # one block of fixed codes: a zero, and copies of 258 bytes
+    packed = bytes(int(bits[k : k + 8].ljust(8, "0")[::-1], 2) for k in range(0, len(bits), 8))
+    if zlib.decompress(packed, -15) != bytes(1 + 258 * (1 << 12)):
+        raise ValueError("the bomb is not well-formed")
+    head, size = 30 + len("mimetype"), len(MIMETYPE)
+    made = bytearray(good[:head] + packed + good[head + size :])
+    made[8:10] = b"\x08\0"
+    made[14:26] = struct.pack("<3I", zlib.crc32(bytes(1 + 258 * (1 << 12))), len(packed), 1 + 258 * (1 << 12))
+    return bytes(made)
+
+
+def _overlapping(good: bytes) -> bytes:
+    """Return the archive with the directory's second entry pointing into the first member."""
+    made, second = bytearray(good), good.index(b"PK\1\2", good.index(b"PK\1\2") + 4)
+    made[second + 42 : second + 46] = struct.pack("<I", 10)
+    return bytes(made)
+
+
+def _symlink(good: bytes) -> bytes:
+    """Return the archive with a first member that unpacks to a symbolic link."""
+    made, first = bytearray(good), good.index(b"PK\1\2")
+    made[first + 5] = 3  # made on Unix
+    made[first + 38 : first + 42] = struct.pack("<I", 0o120777 << 16)
     return bytes(made)
 
 

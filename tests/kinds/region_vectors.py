@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from kinds import arithmetic_vectors
+from kinds import arithmetic_vectors, limit_vectors
 from kinds.attacks import Bases, Vector, put, say, shared, vector
 from toolkit import Layers, Specimen, model
 
@@ -55,7 +55,9 @@ def vectors() -> Iterator[Vector]:
     """Yield all vectors of `region`."""
     yield from shared(bases())
     yield from arithmetic_vectors.shared(bases())
+    yield from limit_vectors.shared(bases())
     yield from arithmetic_vectors.region(specimen)
+    yield from _limits()
     leaf = bases().leaf
     two = put(tree=("<i4", [-1, -2]))
     yield vector("two-parts", "verified", "", specimen("(assert (or (and (<= X_0 0) (>= Y_0 2)) (and (>= X_0 0) (>= Y_0 2))))"),
@@ -106,8 +108,81 @@ def vectors() -> Iterator[Vector]:
     yield vector("fixed-input", "verified", "",
                  specimen("(assert (>= Y_0 0.25))", "(assert (and (>= X_0 -1) (<= X_0 1) (>= X_1 0.5) (<= X_1 0.5)))\n", says={"holds": False},
                  evidence="witness", items={"point": ["1", "1/2"]}, arrays={}), "none: an input with lo = hi counts")
+    yield from _halves()
+    yield from _points()
     yield from _files(leaf)
     yield from _format_2()
+
+
+def _halves() -> Iterator[Vector]:
+    """Yield splits of input 0 with one half that is unsafe for one end of input 1."""
+    for half in (1, -1):
+        for end in (1, -1):
+            layers: Layers = (([[half, 0], [0, end]], [0, 0]), ([[1, 0.125]], [0]))  # up to 1 + 1/8 where half x_0 > 0, and up to 1/8 elsewhere
+            made = specimen("(assert (>= Y_0 1.0625))", layers=layers, arrays={"tree": np.array([0, -1, -2], "<i4"), "split_at": np.array([0.0])})
+            name = f"{'upper' if half > 0 else 'lower'}-half-with-the-{'upper' if end > 0 else 'lower'}-end-of-another-input"
+            yield vector(f"unsafe-{name}", "rejected", "leaf-uncovered", made, "a split changes the ends of other inputs",
+                         effect="part of the half is never looked at")
+    clipped: Layers = (([[-1, 0], [-1, 0], [0, 1]], [0, -0.5, 0]), ([[1, -1, 0.5]], [0]))  # min(x_0-, 1/2) + x_1+/2
+    for name, level, at, code in (("closed", 1.15, [-0.5, 0.75], ""), ("open", 1.05, [0.25, 0.5], "leaf-uncovered")):
+        # the bounds of the first leaf are its parent's, which were computed in one batch with those of the last
+        arrays = {"tree": np.array([0, 0, -1, -2, -3], "<i4"), "split_at": np.array(at), "recompute": np.array([1, 1, 0, 1, 1], "|u1")}
+        yield vector(f"own-and-inherited-bounds-{name}", "rejected" if code else "verified", code,
+                     specimen(f"(assert (>= Y_0 {level}))", layers=clipped, arrays=arrays),
+                     "leaves are closed by each other's bounds" if code else "none: each leaf has its own bounds, or those of its ancestor")
+
+
+def _points() -> Iterator[Vector]:
+    """Yield points that belong to one of several parts or conjuncts only."""
+    def at(unsafe: str, *point: str) -> Specimen:
+        return specimen(unsafe, says={"holds": False}, evidence="witness", items={"point": list(point)}, arrays={})
+
+    either = "(assert (or (>= Y_0 5) (>= Y_0 0.25) (<= Y_0 -1)))"
+    yield vector("point-of-one-conjunct", "verified", "", at(either, "1/2", "0"), "none: one conjunct is enough")
+    yield vector("point-of-no-conjunct", "rejected", "witness-fails", at(either, "1/8", "0"), "the last conjunct alone counts, or none")
+    parts = "(assert (or (and (<= X_0 0.75) (>= Y_0 5)) (and (>= X_0 0.25) (>= Y_0 0.25))))"
+    yield vector("point-of-two-parts", "verified", "", at(parts, "1/2", "0"), "none: unsafe in one of the parts that hold it")
+    yield vector("point-of-the-other-part", "rejected", "witness-fails", at(parts, "1/8", "1"),
+                 "conjuncts of a part that does not hold the point count")
+    constrained = "(assert (or (and (<= (+ X_0 X_1) -3) (>= Y_0 2)) (and (<= (- X_0 X_1) 1) (>= Y_0 2))))"
+    for name, point, code in (("in-one-conjunct", ["0", "0"], ""), ("in-no-conjunct", ["1", "-1"], "claim-vacuous"),
+                              ("short", ["0"], "claim-vacuous"), ("long", ["0", "0", "0"], "claim-vacuous")):
+        yield vector(f"inhabitant-{name}", "rejected" if code else "verified", code,
+                     specimen(constrained, items={"arithmetic": "f64-gamma", "witness": point}),
+                     "constraints of different conjuncts are mixed up" if code else "none: one conjunct has inputs")
+
+
+def _limits() -> Iterator[Vector]:
+    constrained = specimen("(assert (and (<= (+ X_0 X_1) 1) (>= Y_0 2)))", items={"arithmetic": "f64-gamma", "witness": ["1/3", "1/7"]})
+    disjuncts = specimen("(assert (or (>= Y_0 2) (and (>= Y_0 3) (<= X_0 1) (<= (+ X_0 (* 2.5 X_1)) 4)) (>= (- Y_0 X_1) 2.5e0)))")
+    yield from limit_vectors.pairs(("work", "table_cells", "memory"), disjuncts=disjuncts)
+    for name, verdict, code, unsafe in (
+        ("depth-32", "verified", "", f"(assert {'(and ' * 30}(>= Y_0 2){')' * 31}"),
+        ("depth-33", "declined", "vnnlib-size", f"(assert {'(and ' * 31}(>= Y_0 2){')' * 32}"),
+        ("number-of-1000", "verified", "", f"(assert (>= Y_0 2.{'0' * 998}))"), ("number-of-1001", "declined", "vnnlib-number",
+                                                                                 f"(assert (>= Y_0 2.{'0' * 999}))"),
+        ("exponent-of-4", "verified", "", "(assert (>= Y_0 2e0000))"), ("exponent-of-5", "declined", "vnnlib-number", "(assert (>= Y_0 2e00000))"),
+    ):
+        yield vector(f"property-{name}", verdict, code, specimen(unsafe), "none: at the limit" if not code else "sizes without a limit",
+                     flags=("subject",))
+    for name, count, code in (("at", 1 << 28, "vnnlib-shape"), ("above", (1 << 28) + 1, "vnnlib-size")):
+        head = _HEAD_2.replace("[1,1]", f"[1,{count}]")
+        yield vector(f"2-elements-{name}-the-limit", "declined", code, specimen_2("(assert (>= Y[0,0] 2.0))", head=head),
+                     "sizes without a limit", flags=("subject",))
+    combined = specimen("(assert (and (>= (+ Y_0 (* 0.5 X_0)) 9) (>= (+ Y_0 X_0 X_1) 8) (>= Y_0 7)))",
+                        arrays={"tree": np.array([-1], "<i4"), "row": np.array([-1], "<i4"), "mix": np.array([1.0, 0.5, 2.0])})
+    several = "(assert (or (and (<= X_0 0.75) (>= Y_0 5)) (and (>= (- X_0 X_1) -3) (>= (+ Y_0 X_0) 0.25)) (and (>= X_0 0.25) (<= Y_0 -1))))"
+    long = specimen(several, says={"holds": False}, evidence="witness", arrays={},
+                    items={"point": [str(Fraction(10**250 + 1, 2 * 10**250 + 3)), str(Fraction(10**300 + 7, 3 * 10**301 + 1))]})
+    inhabited = specimen("(assert (or (and (<= (+ X_0 X_1) 1) (>= Y_0 2)) (and (<= (- X_0 X_1) 1) (>= Y_0 3) (>= (+ Y_0 X_1) 2))))",
+                         items={"arithmetic": "f64-gamma", "witness": long.items["point"]})
+    fine = specimen("(assert (>= Y_0 2))", layers=(([[1, 0], [2.0**-70, 1]], [0, 0.5]), ([[1, 2.0**-60]], [0])),
+                    items={"arithmetic": "exact-int", "fraction_bits": 62})
+    many = specimen("(assert (or " + " ".join(f"(>= Y_0 {k})" for k in range(5, 45)) + "))", items={"arithmetic": "exact-int", "fraction_bits": 60},
+                    layers=(([[1, 0], [0, 1], [0, 1]], [0, 0, -9]), ([[1, 1, 1], [0, 1, -1]], [0, 0]), ([[1, 0.125]], [0])))
+    yield from limit_vectors.pairs(("work",), fine_weights=fine, many_rows_exact_int=many)
+    yield from limit_vectors.pairs(("work",), combined=combined, long_point=long, long_inhabitant=inhabited)
+    yield from limit_vectors.pairs(("work",), constrained=constrained, format_2=specimen_2("(assert (or (>= Y[0,0] 2.0) (== Y[0,0] 3.0)))"))
 
 
 def _files(leaf: Specimen) -> Iterator[Vector]:
@@ -154,11 +229,16 @@ def _format_2() -> Iterator[Vector]:
         ("closed-unsafe-set-touched", "rejected", "leaf-uncovered", "(<= Y[0,0] 0.0)", "a bound of 0 closes a conjunct that is not strict"),
         ("equation-touched", "rejected", "leaf-uncovered", "(== Y[0,0] 0.0)", "the rows of an equation are read as strict"),
         ("strict-and-closed-row-touched", "verified", "", "(and (<= Y[0,0] 0.0) (< Y[0,0] 0.0))", "none: the second row is strict"),
+        ("strict-row-in-a-combination", "verified", "", "(and (<= Y[0,0] 0.0) (< Y[0,0] 0.0))", "none: a strict row with a multiplier above 0"),
+        ("strict-row-with-multiplier-zero", "rejected", "leaf-uncovered", "(and (<= Y[0,0] 0.0) (< Y[0,0] 2.0))",
+         "a row that takes no part makes a combination strict"),
         ("strictness-of-another-row", "rejected", "leaf-uncovered", "(and (<= Y[0,0] 0.0) (< Y[0,0] 2.0))",
          "one strict row makes the conjunct strict"),
     ):
         box = _BOX_2.replace("(<= X[0,0] 1.0)", "(<= X[0,0] 0.5)")
         made = specimen_2(f"(assert {unsafe})", box, layers=_POSITIVE, items={"arithmetic": "exact-int", "fraction_bits": 16})
+        if name.startswith("strict-row"):
+            made.arrays |= {"row": np.array([-1], "<i4"), "mix": np.array([1.0, 0.0 if code else 1.0])}
         yield vector(name, verdict, code, made, bug, effect="the boundary point is unsafe" if code else "")
     yield vector("strict-unsafe-set-reached", "rejected", "leaf-uncovered", specimen_2("(assert (< Y[0,0] 0.25))"), "a strict row is always closed",
                  effect="the unsafe set is reached")

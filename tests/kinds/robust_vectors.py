@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
 
-from kinds import arithmetic_vectors
+from kinds import arithmetic_vectors, limit_vectors
 from kinds.attacks import Bases, Vector, ask, put, say, shared, vector
 from toolkit import Layers, Specimen, model, npy
 
@@ -45,7 +46,10 @@ def vectors() -> Iterator[Vector]:
     """Yield all vectors of `robust`."""
     yield from shared(bases())
     yield from arithmetic_vectors.shared(bases())
+    yield from limit_vectors.shared(bases())
+    yield from limit_vectors.memory(bases())
     yield from arithmetic_vectors.balls(lambda: specimen(2))
+    yield from _long_points()
     leaf, tight = bases().leaf, specimen(0.375 + 2.0**-20)  # CROWN needs the split; the true maximum is 3/8
     halves = put(tree=("<i4", [0, -1, -2]), split_at=("<f8", [0.0]), recompute=("|u1", [1, 1, 1]))
     yield vector("tight", "verified", "", tight, "none: a margin of 2^-20", halves)
@@ -85,6 +89,12 @@ def vectors() -> Iterator[Vector]:
     yield vector("divide-negative", "rejected", "malformed", leaf, "a negative divisor swaps the ends", ask(divide="-1"))
     yield vector("divide-for-three-channels", "rejected", "claim-mismatch", leaf, "missing channels are 1", ask(divide=["1", "1", "1"]))
     yield vector("preprocessed", "verified", "", leaf, "none: one value a channel", ask(subtract=["1/2", "1/4"], divide=["1/3", "2"]))
+    for name, point, code in (("", "-1/2", ""), ("-outside", "-9/8", "outside-domain"), ("-safe", "-3/4", "witness-fails")):
+        # the network gets (x_0 + 1) / 3: 1/6 at -1/2, 1/12 at -3/4
+        yield vector(f"preprocessed-counterexample{name}", "rejected" if code else "verified", code,
+                     specimen(1 / 6 - 2.0**-20, says={"holds": False}, evidence="witness", items={"point": [point, "-1"]}, arrays={}),
+                     "preprocessing of the claim is not used for points" if code else "none: a point in the units of the claim",
+                     ask(subtract="-1", divide="3"))
     yield vector("preprocessing-dropped", "rejected", "leaf-uncovered", specimen(0.5), "preprocessing of the claim is not used",
                  ask(clip=["0", "1"], subtract="-1"))
     labels = npy(np.array([0, 1, 0]))
@@ -103,8 +113,48 @@ def vectors() -> Iterator[Vector]:
                  lambda s: s.files.update(points=("p.npy", npy(POINTS * np.nan))), flags=("subject",))
     yield vector("points-pickled", "declined", "arrays-dtype", leaf, "objects are unpickled", lambda s: s.files.update(points=("p.npy", _pickled())),
                  flags=("subject",))
+    yield from _caps()
     yield vector("points-scalar", "rejected", "claim-mismatch", leaf, "a scalar is a row",
                  lambda s: s.files.update(points=("p.npy", npy(np.array(3.0)))))
+
+
+def _long_points() -> Iterator[Vector]:
+    """Yield the work of points and balls with long rationals."""
+    third = str(Fraction(10**120 + 1, 3 * 10**120 + 2))
+    for norm in ("linf", "l2"):
+        point = [third, str(Fraction(10**90, 4 * 10**90 + 1))]
+        made = specimen(0.25, 0.125, says={"holds": False}, evidence="witness", items={"point": point}, arrays={})
+        made.given.update(norm=norm, scale="1/17", subtract=["1/7", "0"], divide=["1", third])
+        yield from limit_vectors.pairs(("work",), **{f"long_point_{norm}": made})
+
+
+def _caps() -> Iterator[Vector]:
+    """Yield what is just read, and what is just not, of points, tables and numbers."""
+    leaf = bases().leaf
+    digits = 1 - Fraction(1, 10**999)
+    yield vector("rational-of-1000-digits", "verified", "", leaf, "none: the longest rational", ask(radius=str(digits)))
+    yield vector("rational-of-1001-digits", "rejected", "malformed", leaf, "rationals of any length", ask(radius=str(1 - Fraction(1, 10**1000))))
+
+    def points(data: bytes, name: str = "points.npy") -> Callable[[Specimen], None]:
+        return lambda made: made.files.update(points=(name, data))
+
+    def header(shape: str, length: int) -> bytes:
+        text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".encode()
+        return b"\x93NUMPY\2\0" + struct.pack("<I", length) + text.ljust(length - 1) + b"\n"
+
+    for name, verdict, code, change in (
+        ("npy-rank-8", "verified", "", points(npy(POINTS.reshape(3, 2, *[1] * 6)))),
+        ("npy-rank-9", "declined", "arrays-header", points(npy(POINTS.reshape(3, 2, *[1] * 7)))),
+        ("npy-size-at-the-limit", "declined", "arrays-length", points(header(f"({(1 << 48) - 1}, 2)", 118))),
+        ("npy-size-above-the-limit", "declined", "arrays-header", points(header(f"({1 << 48}, 2)", 118))),
+        ("npy-header-at-the-limit", "verified", "", points(header("(3, 2)", 1 << 16) + POINTS.tobytes())),
+        ("npy-header-above-the-limit", "declined", "arrays-header", points(header("(3, 2)", (1 << 16) + 1) + POINTS.tobytes())),
+        ("cell-of-400-digits", "verified", "", points(b"a,b\n8,8\n" + b"0" * 400 + b"." + b"0" * 400 + b",0e000\n16,4\n", "points.csv")),
+        ("cell-of-401-digits", "declined", "table-number", points(b"a,b\n8,8\n" + b"0" * 401 + b",0\n16,4\n", "points.csv")),
+        ("cell-of-401-decimals", "declined", "table-number", points(b"a,b\n8,8\n0." + b"0" * 401 + b",0\n16,4\n", "points.csv")),
+        ("cell-with-an-exponent-of-4", "declined", "table-number", points(b"a,b\n8,8\n0,0e0000\n16,4\n", "points.csv")),
+    ):
+        yield vector(name, verdict, code, leaf, "none: at the limit" if not code else "sizes without a limit", change, flags=("subject",))
 
 
 def _pickled() -> bytes:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from certify.errors import Rejected
-from certify.rules.balls import KAPPA, SNAP, U, above, below, down, gamma, snap_lower, snap_upper, up
+from certify.rules.balls import KAPPA, LARGE, SNAP, U, above, below, down, gamma, require_size, snap_lower, snap_upper, up
 
 _SIZES = st.floats(min_value=-(2.0**300), max_value=2.0**300, allow_nan=False)
 
@@ -41,8 +41,30 @@ def test_gamma_is_above_the_exact_one_with_room(n: int) -> None:
 
 
 def test_gamma_refuses_sizes_for_which_it_is_not_proved() -> None:
-    with pytest.raises(ValueError, match="fewer than"):
-        gamma(2**30)
+    for n in (2**30, -1):
+        with pytest.raises(ValueError, match="fewer than"):
+            gamma(n)
+
+
+def test_down_and_up_move_by_two_roundings_and_no_more() -> None:
+    for x in (0.0, 1.0, -1.0, 3.0, -(2.0**40), 2.0**-400):
+        moved = Fraction(abs(x)) / 2**52 + Fraction(SNAP)
+        for found, sign in ((down, -1), (up, 1)):
+            assert abs(Fraction(float(found(np.array(x)))) - Fraction(x) - sign * moved) <= (Fraction(abs(x)) + Fraction(SNAP)) / 2**53
+
+
+def test_snapping_moves_no_further_than_to_the_next_number_kept() -> None:
+    tiny = 2.0**-301
+    for x, low in ((tiny, 0.0), (-tiny, -SNAP), (SNAP, SNAP), (-SNAP, -SNAP), (0.0, 0.0), (1.0, 1.0), (-1.0, -1.0), (0.5, 0.5)):
+        assert snap_lower(np.array([x])).tolist() == [low] and snap_upper(np.array([-x])).tolist() == [-low]
+
+
+def test_sizes_up_to_the_limit_are_taken() -> None:
+    require_size(np.array([LARGE, -LARGE, 0.0]), "numbers")
+    for bad in (float(np.nextafter(LARGE, np.inf)), -float(np.nextafter(LARGE, np.inf)), np.inf, -np.inf, np.nan):
+        with pytest.raises(Rejected) as caught:
+            require_size(np.array([0.0, bad]), "numbers")
+        assert caught.value.code == "number-too-large"
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)

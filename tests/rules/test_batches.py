@@ -18,11 +18,12 @@ from certify.rules.float32 import Rounding
 from certify.rules.relaxation import Relaxation
 
 
+@pytest.mark.parametrize("block", range(6))
 @pytest.mark.parametrize("arithmetic", ["f64", "f64 exec32", "int"])
-def test_rows_in_a_batch_are_bounded_like_single_ones(arithmetic: str) -> None:
+def test_rows_in_a_batch_are_bounded_like_single_ones(arithmetic: str, block: int) -> None:
     """Sizes of batches choose other code, so every size is tried; networks may begin with ReLUs or shifts, and neurons may be dead."""
     compared = 0
-    for seed in range(60):
+    for seed in range(10 * block, 10 * block + 10):
         rng = np.random.default_rng([81, seed])
         net = made.network(rng, False)
         start = rng.random()
@@ -57,7 +58,7 @@ def test_rows_in_a_batch_are_bounded_like_single_ones(arithmetic: str) -> None:
                     assert value <= rows[k].value(tuple(point), tuple(made.exact_values(net, point)[-1])), (seed, count)
                 alone = bounds_of.bound([specified[k]], np.array([0]), known.take([int(owner[k])]), lower[owner[k]][None], upper[owner[k]][None])
                 assert abs(value - Fraction(alone[0]) / bounds_of.unit) <= (1 + abs(value)) / 10**9, (seed, count)
-    assert compared > 5000
+    assert compared > 500
 
 
 def test_many_rows_over_dead_inputs() -> None:

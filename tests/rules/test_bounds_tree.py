@@ -75,9 +75,10 @@ def _run(seed: int, instances: int) -> tuple[int, int]:
     return accepted, refused
 
 
-def test_what_is_accepted_is_true() -> None:
-    accepted, refused = _run(31, 250)
-    assert accepted > 150 and refused > 100
+@pytest.mark.parametrize("seed", range(31, 36))
+def test_what_is_accepted_is_true(seed: int) -> None:
+    accepted, refused = _run(seed, 50)
+    assert accepted > 20 and refused > 10
 
 
 @pytest.mark.slow

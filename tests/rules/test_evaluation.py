@@ -9,6 +9,7 @@ import pytest
 import random_networks as made
 from certify.errors import Declined
 from certify.limits import Limits
+from certify.readers.network import Dense, Network, Relu
 from certify.rules.dyadic import integers
 from certify.rules.evaluation import evaluate
 
@@ -45,3 +46,17 @@ def test_a_point_of_another_size_is_refused() -> None:
     net = made.network(np.random.default_rng(14), wild=False)
     with pytest.raises(ValueError, match="coordinates"):
         evaluate(net, [Fraction(0)] * (net.inputs + 1), Limits())
+
+
+def test_wide_layers_are_evaluated_row_by_row() -> None:
+    """Rows of a weight are taken in blocks of 256: none is left out, and none is taken twice."""
+    for rows in (255, 256, 257, 600):
+        weight = np.arange(rows, dtype=float)[:, None] - 7
+        found = evaluate(Network((1, 1), 1, (Dense(weight, np.full(rows, 0.5)),)), [Fraction(1, 3)], Limits())
+        assert found == tuple(Fraction(k - 7, 3) + Fraction(1, 2) for k in range(rows))
+
+
+def test_a_point_has_a_coordinate_for_each_input() -> None:
+    for count in (1, 3):
+        with pytest.raises(ValueError, match="coordinates"):
+            evaluate(Network((1, 2), 2, (Relu(2),)), [Fraction(1)] * count, Limits())

@@ -4,6 +4,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 import random_networks as made
 from certify.limits import Limits
@@ -56,9 +57,10 @@ def cancelling(rng, n):
     return Network((1, n), n, tuple(layers)), x
 
 
-def test_cancellation():
-    rng = np.random.default_rng(5)
-    for _ in range(400):
+@pytest.mark.parametrize("seed", range(5, 9))
+def test_cancellation(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(100):
         net, x = cancelling(rng, int(rng.integers(1, 13)))
         L = np.array([[float(v) for v in x]])
         wide = rng.random() < 0.3
@@ -324,9 +326,10 @@ def test_each_error_term_alone():
             assert got <= s * _fdot(a, x[0]), "input"
 
 
-def test_long_sums():
-    rng = np.random.default_rng(9)
-    for _trial in range(30):
+@pytest.mark.parametrize("seed", range(9, 19))
+def test_long_sums(seed):
+    rng = np.random.default_rng(seed)
+    for _trial in range(3):
         n = 4096
         h = n // 2
         p = 1 + rng.random(n)

@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import certify
 from certify.rules.balls import gamma
@@ -45,6 +46,30 @@ def test_products_by_a_blas_keep_the_same_guarantee() -> None:
             for j in range(3):
                 terms = [Fraction(a) * Fraction(b) for a, b in zip(rows[i].tolist(), right[:, j].tolist(), strict=True)]
                 assert abs(Fraction(float(found[i, j])) - sum(terms)) <= Fraction(gamma(41)) * sum(map(abs, terms))
+
+
+class _Watched(np.ndarray):
+    """An array that notes whether it is multiplied by numpy's operator, which may call a BLAS."""
+
+    used = 0
+
+    def __matmul__(self, other: np.ndarray) -> np.ndarray:
+        _Watched.used += 1
+        return np.asarray(self) @ np.asarray(other)
+
+
+def test_a_blas_is_used_where_it_is_allowed_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    plain = np.einsum
+    monkeypatch.setattr(np, "einsum", lambda *operands, **options: asked.append(options) or plain(*operands, **options))
+    rows, matrix = np.ones((2, 3)).view(_Watched), np.ones((3, 3))
+    for product in (matmul, matmul_transposed):
+        for blas in (False, True):
+            before = _Watched.used, len(asked)
+            assert np.asarray(product(rows, matrix, blas)).tolist() == [[3.0] * 3] * 2
+            assert (_Watched.used - before[0], len(asked) - before[1]) == ((1, 0) if blas else (0, 1))
+    assert dot(np.ones((2, 3)), np.ones(3)).tolist() == dot(np.ones((2, 3)), np.ones((2, 3))).tolist() == [3.0, 3.0]
+    assert len(asked) == 4 and all(options == {"optimize": False} for options in asked)
 
 
 def test_no_other_module_of_the_checker_multiplies_matrices() -> None:
