@@ -113,7 +113,7 @@ def test_only_a_verdict_that_is_lost_is_told(words: list[str], silent: bool, tmp
     assert done.returncode == 73 and (done.stderr == "") == silent
 
 
-@pytest.mark.parametrize(("command", "words"), [("selftest", "it is not done, and says nothing"), ("prove", "nothing was written")])
+@pytest.mark.parametrize(("command", "words"), [("selftest", "it is not done, and says nothing"), ("prove", "files are written whole or not at all")])
 def test_an_interrupt_says_what_is_so(command: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(*given: object, **more: object) -> None:
         raise KeyboardInterrupt
