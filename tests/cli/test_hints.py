@@ -78,6 +78,7 @@ def test_errors_of_the_request_are_json_where_json_was_asked_for(words: list[str
     (["explain", "radius-s"], ["plain,radius-sign"]), (["explain", "real"], ["plain,real-arithmetic"])])
 def test_the_shell_is_told_what_could_come_next(words: list[str], wanted: list[str], monkeypatch: pytest.MonkeyPatch,
                                                 capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["certify"])
     monkeypatch.setenv("_CERTIFY_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", " ".join(["certify", *words]))
     monkeypatch.setenv("COMP_CWORD", str(len(words)))

@@ -7,6 +7,7 @@ Seeds come from the corpus of vectors, so that a new kind of claim is fuzzed as 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tempfile
@@ -23,7 +24,7 @@ import numpy as np
 from certify import archive, canonical, container, registry, signature, verification
 from certify.errors import CertifyError
 from certify.limits import Limits
-from certify.readers import arrays, formula, onnx_graph, onnx_ops, onnx_wire, table, vnnlib1, vnnlib2
+from certify.readers import arrays, formula, matpower, onnx_graph, onnx_ops, onnx_wire, power, table, vnnlib1, vnnlib2
 from certify.readers.network import Network
 from certify.rules.neighbourhood import Neighbourhoods
 from certify_solvers.common.emit import array_entry
@@ -224,6 +225,16 @@ def _packed() -> Iterable[bytes]:
         yield packer.compress(data) + packer.flush()
 
 
+def _case(data: bytes) -> None:
+    """Read a case under every operator, with units that may consume left out and free to."""
+    read = matpower.read_case(data, LIMITS.fresh())
+    for operator in power.OPERATORS:
+        limits = "ignored" if operator == "transport" else "enforced"
+        model = {"pmin": "relaxed", "angle_limits": limits, "dispatchable": "uncounted", "shunts": "as-load"}
+        with contextlib.suppress(CertifyError):  # what one operator does not cover, another may
+            power.power_network(read, operator, model, attack=operator == "dc")
+
+
 TARGETS = {target.name: target for target in (
     Target("archive", ("archive",), _archive, lambda: (vector.data for vector in corpus())),
     Target("canonical", ("canonical",), _canonical, _statements),
@@ -231,7 +242,7 @@ TARGETS = {target.name: target for target in (
     Target("fields", ("fields",), _fields, _fields_seeds),
     Target("statement", ("verification",), _statement, _statements),
     Target("evidence", ("rules",), _evidence, _evidence_seeds),
-    Target("envelope", ("signature",), lambda data: signature.signed(_RAW, _KEYID, data), _envelopes),
+    Target("envelope", ("signature",), lambda data: signature.signed(signature.start(_RAW), _KEYID, data), _envelopes),
     Target("keys", ("signature",), signature.read_key, _keys),
     Target("gzip", ("verification",), _gzip, _packed),
     Target("onnx-wire", ("readers.onnx_wire",), onnx_wire.decode_model, lambda: _subjects(".onnx")),
@@ -241,6 +252,7 @@ TARGETS = {target.name: target for target in (
     Target("vnnlib-2", ("readers.vnnlib2",), _property(vnnlib2.read_vnnlib2), lambda: _subjects(".vnnlib")),
     Target("npy", ("readers.arrays",), arrays.read_npy, lambda: _subjects(".npy")),
     Target("table", ("readers.table",), lambda data: table.read_table(data, LIMITS.fresh()), lambda: _subjects(".csv")),
+    Target("case", ("readers.matpower", "readers.power", "readers.susceptances"), _case, lambda: _subjects(".m")),
     Target("labels", ("rules.neighbourhood",), _labels, lambda: _subjects(".csv", ".npy")),
 )}
 """By name. A module of `certify.readers` that none of them reads fails a test, unless it is a model of what others read."""
