@@ -26,7 +26,7 @@ from toolkit import Layers, model, npy
 
 VECTORS = ROOT / "tests/vectors"
 ENTRIES = [(kind, entry) for kind in ("region", "robust") for entry in json.loads((VECTORS / kind / "index.json").read_text("utf-8"))
-           if entry["verdict"] == "verified"]
+           if entry["verdict"] == "verified" and "work" not in entry["limits"]]  # a budget that the check just meets leaves none for the page
 
 
 def exact(layers: Layers, x: tuple[Fraction, ...]) -> list[Fraction]:
