@@ -40,10 +40,10 @@ EDITS = (
      '[project.entry-points."certify.provers"]\nsample = "certify_solvers.sample.prover:Sample"\n'),
     ("pyproject.toml", '"tests/vectors/region" = "certify/vectors/region"\n',
      '"tests/vectors/reaches" = "certify/vectors/reaches"\n"tests/vectors/region" = "certify/vectors/region"\n'),
-    ("tests/test_mutants.py", "from kinds import accuracy, region, robust\n", "from kinds import accuracy, reaches, region, robust\n"),
+    ("tests/test_mutants.py", "grid_shedding, region, robust\n", "grid_shedding, reaches, region, robust\n"),
     ("tests/test_mutants.py", '"region": region,', '"reaches": reaches, "region": region,'),
-    ("tests/vectors/build.py", "region_vectors, robust_vectors  # noqa", "reaches_vectors, region_vectors, robust_vectors  # noqa"),
-    ("tests/vectors/build.py", '"region": region_vectors,', '"reaches": reaches_vectors, "region": region_vectors,'),
+    ("tests/vectors/build.py", "    region_vectors,\n", "    reaches_vectors,\n    region_vectors,\n"),
+    ("tests/vectors/build.py", '"region": region_vectors.vectors,', '"reaches": reaches_vectors.vectors, "region": region_vectors.vectors,'),
     ("docs/format.md", "## Evidence `bounds-tree`, version 1\n", _FIELDS + "## Evidence `bounds-tree`, version 1\n"),
     ("docs/format.md", "| no | `accuracy`, `region`,", "| no | `accuracy`, `reaches`, `region`,"),
 )

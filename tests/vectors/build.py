@@ -14,7 +14,14 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent), str(HERE.parent.parent / "solvers"), str(HERE.parent.parent / "problems")]
 
-from kinds import accuracy_vectors, container_vectors, grid_limit_vectors, grid_vectors, region_vectors, robust_vectors  # noqa: E402
+from kinds import (  # noqa: E402
+    accuracy_vectors,
+    container_vectors,
+    grid_limit_vectors,
+    grid_vectors,
+    region_vectors,
+    robust_vectors,
+)
 
 KINDS = {"accuracy": accuracy_vectors.vectors, "container": container_vectors.vectors, "grid-attack": grid_vectors.attack,
          "grid-defence-limit": grid_limit_vectors.vectors, "grid-shedding": grid_vectors.shedding,
