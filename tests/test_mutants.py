@@ -12,10 +12,10 @@ import pytest
 
 from certify import registry
 from certify.errors import CertifyError
-from kinds import accuracy, grid_attack, grid_shedding, region, robust
+from kinds import accuracy, grid_attack, grid_limit, grid_shedding, region, robust
 
-KINDS: dict[str, Any] = {"accuracy": accuracy, "grid-attack": grid_attack, "grid-shedding": grid_shedding,
-                         "region": region, "robust": robust}
+KINDS: dict[str, Any] = {"accuracy": accuracy, "grid-attack": grid_attack, "grid-defence-limit": grid_limit,
+                         "grid-shedding": grid_shedding, "region": region, "robust": robust}
 
 
 def run(kind: str, seed: int, mutants: int, stop: bool = True) -> Counter[str]:

@@ -26,11 +26,13 @@ from certify.readers.power import Line, Network
 from certify.rules.attack_tree import Leaf, worst_leaf
 from certify.rules.attacks import Game
 from certify.rules.flows import Witnesses
+from certify.rules.graphs import UnionFind
 from certify.rules.island_angles import angles_on
 from certify.rules.recourse import Recourse, check_pool
 
 Integers = np.ndarray[Any, Any]
 _MOST_FLOW, _FINE = 1 << 53, 10**6
+_ONE, _FLOW = "close one of the parallel circuits only", "open those lines, or give the leaf a flow on a forest"
 
 
 def pairs_of(network: Network) -> list[tuple[int, int]]:
@@ -88,27 +90,18 @@ def _up(value: Fraction) -> int:
 
 def _require_forest(network: Network, pairs: Sequence[tuple[int, int]], mine: Sequence[Sequence[int]], record: int) -> None:
     """Raise Rejected unless the pairs with closed lines form a forest, and parallel closed lines share their flow by b."""
-    parent = list(range(len(network.numbers)))
-
-    def root(bus: int) -> int:
-        while parent[bus] != bus:
-            parent[bus] = parent[parent[bus]]
-            bus = parent[bus]
-        return bus
-
+    joined = UnionFind(len(network.numbers))
     for (start, end), together in zip(pairs, mine, strict=True):
         if not together:
             continue
-        first, second = root(start), root(end)
-        if first == second:
+        if not joined.join(start, end):
             raise Rejected("leaf-cycle", f"the closed lines between buses {network.numbers[start]} and {network.numbers[end]} close a cycle",
                            where=f"witness {record}")
-        parent[first] = second
         several = [network.lines[k] for k in together] if len(together) > 1 else []
         if any(line.susceptance <= 0 for line in several):
-            raise Declined("susceptance-not-positive", "parallel closed lines need x > 0", where=f"witness {record}")
+            raise Declined("susceptance-not-positive", "parallel closed lines need x > 0", where=f"witness {record}", fix=_ONE)
         if len({line.shift if line.start == start else -line.shift for line in several}) > 1:
-            raise Declined("phase-shift-unsupported", "parallel closed lines have different phase shifts", where=f"witness {record}")
+            raise Declined("phase-shift-unsupported", "parallel closed lines have different phase shifts", where=f"witness {record}", fix=_ONE)
 
 
 def _split(lines: Sequence[Line], start: int, together: Sequence[int], flow: int, scale: int, record: int) -> list[tuple[int, Fraction]]:
@@ -146,8 +139,11 @@ def forest_tree(network: Network, game: Game, arrays: Mapping[str, Any], quantum
         limits.spend(10 * len(network.numbers) ** 3, "angles of a dispatch")
         shut = closed[record].astype(bool)
         shut[list(leaf.attacked)] = False
-        if any(network.lines[k].susceptance <= 0 or network.lines[k].shift for k in np.flatnonzero(shut).tolist()):
-            raise Declined("susceptance-not-positive", "a dispatch needs closed lines with x > 0 and no phase shift", where=f"witness {record}")
+        used = [network.lines[k] for k in np.flatnonzero(shut).tolist()]
+        if any(line.susceptance <= 0 for line in used):
+            raise Declined("susceptance-not-positive", "a dispatch needs closed lines with x > 0", where=f"witness {record}", fix=_FLOW)
+        if any(line.shift for line in used):
+            raise Declined("phase-shift-unsupported", "a dispatch needs closed lines without phase shift", where=f"witness {record}", fix=_FLOW)
         theta, supply, demand = angles_on(network, shut, pool.supply[order[record]], pool.demand[order[record]])
         served = rule.served(theta, supply, demand, np.flatnonzero(~shut)[None])
         return network.total - Fraction(float(served[0]))

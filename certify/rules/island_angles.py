@@ -20,6 +20,7 @@ import numpy as np
 from certify.limits import Limits
 from certify.readers.power import Network
 from certify.rules.balls import Array
+from certify.rules.graphs import UnionFind, spanning_forest
 
 Integers = np.ndarray[Any, Any]
 
@@ -61,22 +62,7 @@ class Proposals:
         """Return a random label a line whose XOR over a set is 0 where removing the set splits an island, and else almost surely not."""
         lines, buses = self.network.lines, len(self.network.numbers)
         labels = np.random.default_rng(0).integers(1, 1 << 62, len(lines))
-        at: list[list[int]] = [[] for _ in range(buses)]
-        for k, line in enumerate(lines):
-            at[line.start].append(k)
-            at[line.end].append(k)
-        order, via, seen = [], [-1] * buses, [False] * buses
-        for root in range(buses):
-            stack = [] if seen[root] else [root]
-            seen[root] = True
-            while stack:
-                bus = stack.pop()
-                order.append(bus)
-                for k in at[bus]:
-                    other = lines[k].end if lines[k].start == bus else lines[k].start
-                    if not seen[other]:
-                        seen[other], via[other] = True, k
-                        stack.append(other)
+        order, via = spanning_forest(self.network)
         above = np.zeros(buses, np.int64)  # XOR of the labels of chords with one end in the subtree: they close a cycle through its line up
         forest = set(via)
         for k, line in enumerate(lines):
@@ -119,13 +105,10 @@ class Proposals:
     def _split(self, core: list[int]) -> tuple[Integers, Integers]:
         """Return the islands without the core lines, and which lines are a forest of core lines between them."""
         islands = components(self.network, frozenset(core))
-        joined = list(range(int(islands.max()) + 1))
+        joined = UnionFind(int(islands.max()) + 1)
         links = np.zeros(len(self.network.lines), bool)
         for k in core:
-            first, second = joined[islands[self.network.lines[k].start]], joined[islands[self.network.lines[k].end]]
-            if first != second:
-                links[k] = True
-                joined = [first if group == second else group for group in joined]
+            links[k] = joined.join(int(islands[self.network.lines[k].start]), int(islands[self.network.lines[k].end]))
         return islands, links
 
     def angles(self, shape: Shape, supply: Array, demand: Array) -> tuple[Array, Array, Array]:
@@ -177,18 +160,11 @@ def laplacian(network: Network, closed: Integers, islands: Integers) -> Array:
 
 def components(network: Network, without: frozenset[int]) -> Integers:
     """Return the island of each bus when some lines are out."""
-    parent = list(range(len(network.numbers)))
-
-    def root(bus: int) -> int:
-        while parent[bus] != bus:
-            parent[bus] = parent[parent[bus]]
-            bus = parent[bus]
-        return bus
-
+    joined = UnionFind(len(network.numbers))
     for k, line in enumerate(network.lines):
         if k not in without:
-            parent[root(line.start)] = root(line.end)
-    return np.unique([root(bus) for bus in range(len(parent))], return_inverse=True)[1]
+            joined.join(line.start, line.end)
+    return np.unique([joined.root(bus) for bus in range(len(network.numbers))], return_inverse=True)[1]
 
 
 def balanced(islands: Integers, supply: Array, demand: Array) -> tuple[Array, Array]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the specimens of `grid-shedding` and `grid-attack` share: a small random grid with a question, its truth, and mutators of both."""
+"""What the specimens of the kinds of claims about attacks share: a small random grid with a question, its truth, and mutators of both."""
 
 from __future__ import annotations
 
@@ -232,3 +232,42 @@ def relisted(specimen: Specimen, grid: power.Grid) -> None:
         specimen.assumptions = premises(grid, specimen.given)
     except power.Refused:
         return
+
+
+def mutate(made: power.Grid, valid: Specimen, rng: np.random.Generator, own: Sequence[Any], bound: Any,
+           truth: Callable[[power.Grid, Specimen], bool], asked: Sequence[Any] = ASKED) -> tuple[Specimen, str, bool]:
+    """Return a resealed mutant, what was done, and whether its claim is true.
+
+    `own`, `bound` and `asked` are mutators of the kind's evidence, of its claim, and of what is asked.
+    """
+    mutant, words = valid.copy(), []
+    changed = made.copy()
+    known: bool | None = None
+
+    def push(chance: tuple[float, float, float]) -> None:
+        sort = rng.random()
+        group: Any
+        if sort < chance[0]:
+            group = own if rng.random() < 0.6 else EVIDENCE
+            words.append(group[int(rng.integers(len(group)))](mutant, rng))
+        elif sort < chance[1]:
+            words.append(bound(mutant, rng))
+        elif sort < chance[2]:
+            words.append(asked[int(rng.integers(len(asked)))](mutant, rng))
+        else:
+            words.append(GRID[int(rng.integers(len(GRID)))](changed, rng))
+
+    for _ in range(int(rng.integers(1, 3))):
+        push((0.5, 0.65, 0.85))
+    for _ in range(6):  # push on until the claim is false
+        if rng.random() < 0.8:
+            relisted(mutant, changed)
+        known = truth(changed, mutant)
+        if not known or rng.random() < 0.3:
+            break
+        push((0.0, 0.5, 0.8))
+        known = None
+    if known is None:
+        known = truth(changed, mutant)
+    mutant.files = {"case": ("c.m", changed.data())}
+    return mutant, ", ".join(words), known

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -69,15 +68,15 @@ def specimen(rng: np.random.Generator) -> tuple[Instance, Specimen] | None:
     valid.assumptions = grid.premises(made, given)
     if operator == "dc" and rng.random() < 0.7:
         prices, around = evidence.dual(asked.dc, lines)
-        shown = _shown(asked.plain, lines, prices, around)
-        if shown is None:
+        found = shown(asked.plain, lines, prices, around)
+        if found is None:
             return None
-        valid.evidence, valid.items, valid.says = "dc-dual", {"scale": [10**9, 10**6]}, {"shed_mw_at_least": str(shown)}
+        valid.evidence, valid.items, valid.says = "dc-dual", {"scale": [10**9, 10**6]}, {"shed_mw_at_least": str(found)}
         valid.arrays = {"pi": np.array(prices, "<i8"), "circulation": np.array(around, "<i8")}
     return Instance(made), valid
 
 
-def _shown(plain: power.Plain, attack: tuple[int, ...], prices: list[int], around: list[int]) -> Fraction | None:
+def shown(plain: power.Plain, attack: tuple[int, ...], prices: list[int], around: list[int]) -> Fraction | None:
     """Return what a dual shows, with pi on the loose side; None where an unlimited line makes it void or the bound is long."""
     bound = Fraction(0)
     for price, demand, supply, consumption in zip(prices, plain.demand, plain.supply, plain.consumption, strict=True):
@@ -108,8 +107,9 @@ def entry(specimen: Specimen, rng: np.random.Generator) -> str:
     if array.dtype.kind == "u":
         array.flat[index] = int(rng.choice([1 - value if value < 2 else 0, 2, 255]))
     else:
-        choices = [value + 1, value - 1, -value, 0, 2**63 - 1, -(2**63), 2 * value]
-        array.flat[index] = max(-(2**63), min(2**63 - 1, choices[int(rng.integers(len(choices)))]))
+        ends = np.iinfo(array.dtype)
+        choices = [value + 1, value - 1, -value, 0, int(ends.max), int(ends.min), 2 * value]
+        array.flat[index] = max(int(ends.min), min(int(ends.max), choices[int(rng.integers(len(choices)))]))
     specimen.arrays[key] = array
     return f"{key} changed"
 
@@ -163,34 +163,4 @@ ATTACK = (entry, entry, loop, scale, kind, attack, attack)
 
 def mutate(made: Instance, valid: Specimen, rng: np.random.Generator) -> tuple[Specimen, str, bool]:
     """Return a resealed mutant, what was done, and whether its claim is true."""
-    mutant, words = valid.copy(), []
-    changed = made.grid.copy()
-    known: bool | None = None
-
-    def push(chance: tuple[float, float, float]) -> None:
-        sort = rng.random()
-        group: Any
-        if sort < chance[0]:
-            group = ATTACK if rng.random() < 0.6 else grid.EVIDENCE
-            words.append(group[int(rng.integers(len(group)))](mutant, rng))
-        elif sort < chance[1]:
-            words.append(bound(mutant, rng))
-        elif sort < chance[2]:
-            words.append(grid.ASKED[int(rng.integers(len(grid.ASKED)))](mutant, rng))
-        else:
-            words.append(grid.GRID[int(rng.integers(len(grid.GRID)))](changed, rng))
-
-    for _ in range(int(rng.integers(1, 3))):
-        push((0.5, 0.65, 0.85))
-    for _ in range(6):  # push on until the claim is false
-        if rng.random() < 0.8:
-            grid.relisted(mutant, changed)
-        known = truth(changed, mutant)
-        if not known or rng.random() < 0.3:
-            break
-        push((0.0, 0.5, 0.8))
-        known = None
-    if known is None:
-        known = truth(changed, mutant)
-    mutant.files = {"case": ("c.m", changed.data())}
-    return mutant, ", ".join(words), known
+    return grid.mutate(made.grid, valid, rng, ATTACK, bound, truth)

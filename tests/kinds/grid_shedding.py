@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -219,34 +218,4 @@ SHEDDING = (quantum, quantum, scale, shut, shut, lone_leaf, lone_leaf, leaf_flow
 
 def mutate(made: Instance, valid: Specimen, rng: np.random.Generator) -> tuple[Specimen, str, bool]:
     """Return a resealed mutant, what was done, and whether its claim is true."""
-    mutant, words = valid.copy(), []
-    changed = made.grid.copy()
-    known: bool | None = None
-
-    def push(chance: tuple[float, float, float]) -> None:
-        sort = rng.random()
-        group: Any
-        if sort < chance[0]:
-            group = SHEDDING if rng.random() < 0.6 else grid.EVIDENCE
-            words.append(group[int(rng.integers(len(group)))](mutant, rng))
-        elif sort < chance[1]:
-            words.append(bound(mutant, rng))
-        elif sort < chance[2]:
-            words.append(grid.ASKED[int(rng.integers(len(grid.ASKED)))](mutant, rng))
-        else:
-            words.append(grid.GRID[int(rng.integers(len(grid.GRID)))](changed, rng))
-
-    for _ in range(int(rng.integers(1, 3))):
-        push((0.5, 0.65, 0.85))
-    for _ in range(6):  # push on until the claim is false
-        if rng.random() < 0.8:
-            grid.relisted(mutant, changed)
-        known = truth(changed, mutant)
-        if not known or rng.random() < 0.3:
-            break
-        push((0.0, 0.5, 0.8))
-        known = None
-    if known is None:
-        known = truth(changed, mutant)
-    mutant.files = {"case": ("c.m", changed.data())}
-    return mutant, ", ".join(words), known
+    return grid.mutate(made.grid, valid, rng, SHEDDING, bound, truth)

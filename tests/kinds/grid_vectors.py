@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test vectors of `grid-shedding` and `grid-attack`: a triangle with a dead bus and a branch that is off, trees, pools, cuts and duals by hand.
-
-Everything is written down, no solver and no BLAS is used. In TRIANGLE 120 MW come in at bus 1, buses 2 and 3 want 50 MW each, rows 1 and 2 lead
-there with 60 MW each, and row 3 joins them with 10 MW: losing row 1 or 2 sheds 40 MW, both 100, row 3 nothing. In MESH the loop makes a third of
-what goes to bus 2 go through a line of 10 MW, so that 60 of 90 MW are shed, although no cut shows it.
-"""
+"""Test vectors of `grid-shedding`, and of the questions and cases that `grid-attack` shares: trees and pools on the grids of `grid_hand`."""
 
 from __future__ import annotations
 
@@ -14,106 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from kinds import forest_vectors
 from kinds.attacks import Vector, ask, put, say, vector
-from power_networks import MODEL, Branch, Bus, Grid, Unit
+from kinds.grid_hand import HAIR, LARGEST, LEAST, ROW_1, both, mesh, model, pool, text, tree, triangle
+from power_networks import Branch, Bus, Grid, Unit
 from toolkit import Specimen
-
-LARGEST, LEAST = 2**63 - 1, -(2**63)
-HAIR = Fraction(1, 10**30)
-
-
-def triangle(*rates: int, **more: Any) -> Grid:
-    """Return the triangle, with other ratings of its first rows."""
-    made = Grid([Bus(1, type=3), Bus(2, Fraction(50)), Bus(3, Fraction(50)), Bus(9, Fraction(5), type=4)],
-                [Unit(1, Fraction(120)), Unit(3, Fraction(30), status=0), Unit(9, Fraction(30))],
-                [Branch(1, 2, Fraction(60)), Branch(1, 3, Fraction(60)), Branch(2, 3, Fraction(10)), Branch(2, 3, Fraction(50), status=0),
-                 Branch(3, 9, Fraction(20))])
-    for branch, rate in zip(made.branches, rates, strict=False):
-        branch.rate = Fraction(rate)
-    for key, value in more.items():
-        setattr(made, key, value)
-    return made
-
-
-def mesh(first: int, second: int, third: int, consumer: int = 0) -> Grid:
-    """Return a loop 1-2, 1-3, 3-2 of equal reactances with 90 MW wanted at bus 2, and a unit that may consume at bus 3."""
-    units = [Unit(1, Fraction(100)), *([Unit(3, Fraction(0), -Fraction(consumer))] if consumer else [])]
-    return Grid([Bus(1, type=3), Bus(2, Fraction(90)), Bus(3)], units,
-                [Branch(1, 2, Fraction(first)), Branch(1, 3, Fraction(second)), Branch(3, 2, Fraction(third))])
-
-
-def given(operator: str, **fields: Any) -> dict[str, Any]:
-    """Return the fields of a question with their defaults."""
-    model = {**MODEL, "angle_limits": "ignored" if operator == "transport" else "enforced"}
-    return {"operator": operator, "model": model, "attacks": 1, "attack_costs": [], "attackable": None, "defended": [], "budget": None,
-            "defence_costs": [], **fields}
-
-
-def _made(kind: str, grid: Grid, asked: dict[str, Any], says: dict[str, str], evidence: str, items: dict[str, Any],
-          arrays: dict[str, Any]) -> Specimen:
-    names = {"transport": "transport-flow", "dc": "dc-power-flow", "dc-switch": "dc-switching"}
-    return Specimen(kind, {"case": ("case.m", grid.data())}, asked, says, evidence, items, arrays, [names[asked["operator"]]])
-
-
-def tree(grid: Grid | None = None, bound: str = "40", nodes: tuple[int, ...] = (0, -1, 1, -2, -3),
-         flow: tuple[tuple[int, ...], ...] = ((0, 60, -10), (60, 0, 10), (50, 50, 0)), scale: int = 1, **fields: Any) -> Specimen:
-    """Return a worst case for transport: row 1 attacked, or row 2, or neither."""
-    arrays = {"tree": np.array(nodes, "<i4"), "flow": np.array(flow, "<i8").reshape(len(flow), -1), "scale": np.full(len(flow), scale, "<i8")}
-    return _made("grid-shedding", grid or triangle(), given("transport", **fields), {"shed_mw_at_most": bound}, "penalty-tree", {}, arrays)
-
-
-ROUND = str(40 + Fraction(1, 10**6))
-
-
-def pool(grid: Grid | None = None, bound: str = ROUND, supply: tuple[tuple[int, ...], ...] = ((60, 0, 0), (60, 0, 0), (100, 0, 0)),
-         demand: tuple[tuple[int, ...], ...] = ((0, 10, 50), (0, 50, 10), (0, 50, 50)), quantum: str = "1", **fields: Any) -> Specimen:
-    """Return a worst case in the DC model: a dispatch for row 1, one for row 2, and one for row 3 and for no attack."""
-    arrays = {"supply": np.array(supply, "<i8").reshape(len(supply), -1), "demand": np.array(demand, "<i8").reshape(len(demand), -1)}
-    return _made("grid-shedding", grid or triangle(), given("dc", **fields), {"shed_mw_at_most": bound}, "policy-pool", {"quantum_mw": quantum},
-                 arrays)
-
-
-def cut(grid: Grid | None = None, bound: str = "40", side: tuple[int, ...] = (0, 1, 0), operator: str = "transport", **fields: Any) -> Specimen:
-    """Return an attack on row 1 with the cut around bus 2."""
-    asked = given(operator, **{"attack": [1], **fields})
-    return _made("grid-attack", grid or triangle(), asked, {"shed_mw_at_least": bound}, "cut", {}, {"side": np.array(side, "|u1")})
-
-
-def dual(grid: Grid | None = None, bound: str = "60", pi: tuple[int, ...] = (0, 1, 2), around: tuple[int, ...] = (1000, -1000, -1000),
-         scale: tuple[int, int] = (1, 1), operator: str = "dc", **fields: Any) -> Specimen:
-    """Return the shed of MESH without any attack, shown by prices and a circulation around its loop."""
-    asked = given(operator, **{"attack": [], **fields})
-    arrays = {"pi": np.array(pi, "<i8"), "circulation": np.array(around, "<i8")}
-    return _made("grid-attack", grid or mesh(100, 10, 100), asked, {"shed_mw_at_least": bound}, "dc-dual", {"scale": list(scale)}, arrays)
-
-
-def text(old: str, new: str | bytes, first: bool = True) -> Callable[[Specimen], None]:
-    """Return a change of the case file."""
-    def change(specimen: Specimen) -> None:
-        name, data = specimen.files["case"]
-        if old.encode() not in data:
-            raise ValueError(f"the case does not hold {old!r}")
-        specimen.files["case"] = (name, data.replace(old.encode(), new.encode() if isinstance(new, str) else new, 1 if first else -1))
-    return change
-
-
-def both(*changes: Callable[[Specimen], None]) -> Callable[[Specimen], None]:
-    """Return changes one after the other."""
-    def change(specimen: Specimen) -> None:
-        for one in changes:
-            one(specimen)
-    return change
-
-
-def model(**words: str) -> Callable[[Specimen], None]:
-    """Return a change of conventions."""
-    def change(specimen: Specimen) -> None:
-        specimen.given["model"] = {**specimen.given["model"], **words}
-    return change
-
-
-ROW_1 = "\t1\t2\t0.01\t0.1\t0\t60\t0\t0\t0\t0\t1\t-360\t360;"
-ROW_2 = ROW_1.replace("\t1\t2", "\t1\t3")
 
 
 def shedding() -> Iterator[Vector]:
@@ -121,9 +21,10 @@ def shedding() -> Iterator[Vector]:
     yield from _trees()
     yield from _flows()
     yield from _pools()
-    yield from _questions(tree(), pool(), lambda value: say(says={"shed_mw_at_most": value}))
-    yield from _cases(tree(), pool())
+    yield from questions(tree(), pool(), lambda value: say(says={"shed_mw_at_most": value}))
+    yield from cases(tree(), pool())
     yield from _limits()
+    yield from forest_vectors.vectors()
     yield from _envelope(tree(), pool())
 
 
@@ -360,7 +261,7 @@ def _pools() -> Iterator[Vector]:
         yield vector(f"pool-{name}-missing", "rejected", "array-shape", base, "a missing array has a default", put(**{name: None}))
 
 
-def _questions(first: Specimen, second: Specimen, bound: Callable[[Any], Callable[[Specimen], None]]) -> Iterator[Vector]:
+def questions(first: Specimen, second: Specimen, bound: Callable[[Any], Callable[[Specimen], None]]) -> Iterator[Vector]:
     """Vectors about `given` and `says` that both kinds share; `first` is for transport, `second` for dc."""
     for key in ("attackable", "defended"):
         for name, rows in (("twice", [2, 2]), ("out-of-order", [2, 1]), ("off", [4]), ("of-a-dead-bus", [5]), ("beyond-the-file", [6]), ("zero", [0]),
@@ -403,7 +304,7 @@ def _questions(first: Specimen, second: Specimen, bound: Callable[[Any], Callabl
     yield vector("pmin-of-a-unit-that-is-off", "verified", "", first, "none: it does not matter", text("\t0\t30\t0;", "\t0\t30\t10;"))
 
 
-def _cases(first: Specimen, second: Specimen) -> Iterator[Vector]:
+def cases(first: Specimen, second: Specimen) -> Iterator[Vector]:
     """Vectors about the case file that both kinds share; `first` is for transport, `second` for dc."""
     name, data = first.files["case"]
     for vector_name, old, new in (("rating-raised", ROW_1, ROW_1.replace("\t60\t", "\t70\t")), ("row-removed", ROW_1 + "\n", ""),
@@ -519,146 +420,3 @@ def _envelope(first: Specimen, second: Specimen) -> Iterator[Vector]:
     yield vector("claim-version-two", "declined", "version-unknown", first, "the version of the claim is not read", say(version=2))
     yield vector("says-of-the-other-kind", "rejected", "malformed", first, "directions are mixed up", say(says={"shed_mw_at_least": "40"}))
     yield vector("attack-named", "rejected", "malformed", first, "fields of another kind are ignored", ask(attack=[1]))
-
-
-def attack() -> Iterator[Vector]:
-    """Yield all vectors of `grid-attack`."""
-    yield from _cuts()
-    yield from _duals()
-    yield from _attacks()
-    yield from _questions(cut(), cut(operator="dc"), lambda value: say(says={"shed_mw_at_least": value}))
-    yield from _cases(cut(), cut(operator="dc"))
-    yield from _attack_envelope()
-
-
-def _cuts() -> Iterator[Vector]:
-    base = cut()
-    yield vector("cut", "verified", "", base, "none: 50 MW wanted, 10 MW can come in")
-    yield vector("cut-of-two-buses", "verified", "", cut(bound="100", side=(0, 1, 1), attack=[1, 2], attacks=2), "none: nothing can come in")
-    yield vector("cut-of-nothing", "verified", "", cut(bound="0", side=(0, 0, 0)), "none: nothing is shown")
-    yield vector("cut-of-everything", "verified", "", cut(bound="-20", side=(1, 1, 1)), "none: more is there than is wanted")
-    for operator in ("dc-switch", "dc"):
-        yield vector(f"cut-for-{operator}", "verified", "", cut(operator=operator), "none: who can do less sheds no less")
-    for name, more in (("a-hair", HAIR), ("1e-9", Fraction(1, 10**9)), ("a-lot", Fraction(10))):
-        yield vector(f"cut-{name}-too-high", "rejected", "bound-too-strong", base, "a tolerance on the bound",
-                     say(says={"shed_mw_at_least": str(40 + more)}),
-                     effect="row 3 can bring in 10 MW")
-    yield vector("cut-of-the-other-side", "rejected", "bound-too-strong", base, "sides are mixed up", put(side=("|u1", [1, 0, 1])))
-    yield vector("cut-of-another-bus", "rejected", "bound-too-strong", base, "attacked lines don't count anywhere", put(side=("|u1", [0, 0, 1])))
-    yield vector("cut-attacked-line-counted-for-two", "rejected", "bound-too-strong", base, "only one line crosses the cut",
-                 say(says={"shed_mw_at_least": "50"}))
-    yield vector("cut-without-supply", "rejected", "bound-too-strong", cut(bound="100", side=(1, 1, 1), attack=[1]),
-                 "supply inside the cut is forgotten")
-    yield vector("cut-across-an-unlimited-line", "rejected", "dual-infeasible", cut(triangle(60, 60, 0)), "a rating of 0 is no flow",
-                 effect="everything can come in through row 3")
-    yield vector("cut-along-an-unlimited-line", "verified", "", cut(triangle(60, 60, 0), "40", (0, 1, 1)), "none: it does not cross the cut")
-    yield vector("cut-through-an-attacked-unlimited-line", "verified", "", cut(triangle(0, 60, 10)), "none: it is out")
-    for name, code, side in (("short", "array-shape", [0, 1]), ("long", "array-shape", [0, 1, 0, 0]), ("empty", "array-shape", []),
-                             ("two", "evidence-range", [0, 2, 0]),
-                             ("255", "evidence-range", [0, 255, 0])):
-        yield vector(f"side-{name}", "rejected", code, base, "sides are not read strictly", put(side=("|u1", side)))
-    yield vector("side-missing", "rejected", "array-shape", base, "a missing side is empty", put(side=None))
-    yield vector("side-of-rank-two", "rejected", "array-shape", base, "another rank is flattened", put(side=("|u1", [[0, 1, 0]])))
-    yield vector("side-wide", "rejected", "array-dtype", base, "another integer type is cast", put(side=("<i8", [0, 1, 0])))
-    yield vector("side-beside-prices", "rejected", "unused-evidence", base, "unknown arrays are ignored", put(pi=("<i8", [0, 1, 0])))
-
-
-def _duals() -> Iterator[Vector]:
-    base = dual()
-    yield vector("dual", "verified", "", base, "none: a circulation around the loop shows what no cut shows")
-    yield vector("dual-scaled", "verified", "", dual(pi=(0, 10, 20), around=(3000, -3000, -3000), scale=(10, 3)), "none: integers over their scales")
-    yield vector("dual-shifted", "rejected", "bound-too-strong", dual(pi=(1, 2, 3)), "prices count by their differences only",
-                 effect="none: a weaker dual")
-    yield vector("dual-as-a-cut", "verified", "", dual(triangle(), "40", (0, 1, 0), (0, 0, 0), attack=[1]), "none: no circulation")
-    for name, more in (("a-hair", HAIR), ("1e-9", Fraction(1, 10**9))):
-        yield vector(f"dual-{name}-too-high", "rejected", "bound-too-strong", base, "a tolerance on the bound",
-                     say(says={"shed_mw_at_least": str(60 + more)}))
-    for name, around in (("off-by-one", [1001, -1000, -1000]), ("off-by-one-at-the-end", [1000, -1000, -999]), ("turned-around", [1000, 1000, -1000]),
-                         ("on-one-line", [0, 0, 1]), ("that-wraps-around", [LARGEST, LARGEST, LEAST])):
-        yield vector(f"circulation-{name}", "rejected", "dual-infeasible", base, "a circulation is not asked to balance",
-                     put(circulation=("<i8", around)))
-    lost = dual(bound="80", pi=(0, 1, 1), around=(0, 0, 0), attack=[2])
-    lost.files["case"] = ("case.m", mesh(10, 100, 100).data())
-    yield vector("dual-of-an-attack", "verified", "", lost, "none: row 1 brings in 10 MW, and no loop is left")
-    yield vector("circulation-on-an-attacked-line", "rejected", "dual-infeasible", base, "attacked lines obey Ohm's law", ask(attack=[2]))
-    yield vector("circulation-half-on-an-attacked-line", "rejected", "dual-infeasible", base, "an attacked line is skipped before it is looked at",
-                 both(
-        ask(attack=[3]), put(circulation=("<i8", [0, 0, -1000]))))
-    yield vector("dual-across-an-unlimited-line", "rejected", "dual-infeasible", dual(mesh(100, 0, 100)), "a rating of 0 is no flow",
-                 effect="nothing is shed")
-    yield vector("dual-along-unlimited-lines", "verified", "", dual(mesh(0, 10, 0)), "none: they have no slope")
-    eats = dual(mesh(100, 100, 10, 20), "40", (0, 1, -1), (1000, -1000, -1000))
-    yield vector("dual-who-may-consume", "verified", "", eats, "none: a unit takes 20 MW out of the loop", model(dispatchable="uncounted"))
-    yield vector("dual-who-may-consume-forgotten", "rejected", "bound-too-strong", eats, "units never consume", both(
-        model(dispatchable="uncounted"), say(says={"shed_mw_at_least": "60"})), effect="consuming at bus 3 lets more through")
-    yield vector("dual-who-may-consume-counted", "verified", "", eats, "none: its demand counts, and is shed at a negative price",
-                 say(says={"shed_mw_at_least": "40"}))
-    limited = mesh(100, 0, 100)
-    limited.branches[1].amin, limited.branches[1].amax = Fraction(-1), Fraction(1)
-    shown = 90 - 3 * Fraction("3.14159265358980") * 1000 / 180
-    yield vector("dual-angle-limit", "verified", "", dual(limited, str(shown)), "none: one degree is 17.45 MW, loosely")
-    yield vector("dual-angle-limit-tight", "rejected", "bound-too-strong", dual(limited, str(90 - 3 * Fraction("3.14159265358979") * 1000 / 180)),
-                 "pi is on the tight side", effect="the operator of the claim is weaker than the case says")
-    yield vector("dual-angle-limit-ignored", "rejected", "dual-infeasible", dual(limited, str(shown)), "ignored limits still bound", both(
-        model(angle_limits="ignored"), say(assumptions=["angle-limits-ignored", "dc-power-flow"])))
-    for name, scale in (("zero", [0, 1]), ("negative", [1, -1]), ("short", [1]), ("long", [1, 1, 1]),
-                        ("a-word", ["1", 1])):
-        yield vector(f"dual-scale-{name}", "rejected", "malformed", base, "scales are not read strictly", say(items={"scale": scale}))
-    yield vector("dual-scale-missing", "rejected", "malformed", base, "a missing scale is 1", say(items={}))
-    yield vector("dual-scales-swapped", "rejected", "bound-too-strong", dual(pi=(0, 10, 20), around=(3000, -3000, -3000), scale=(10, 3)),
-                 "one scale serves both",
-                 say(items={"scale": [3, 10]}))
-    for name, arrays in (("prices-short", {"pi": ("<i8", [0, 1])}), ("prices-of-a-dead-bus", {"pi": ("<i8", [0, 1, 2, 0])}),
-                         ("circulation-short", {"circulation": ("<i8", [1000, -1000])}),
-                         ("circulation-long", {"circulation": ("<i8", [1000, -1000, -1000, 0])}),
-                         ("prices-missing", {"pi": None}), ("circulation-missing", {"circulation": None}),
-                         ("prices-and-circulation-of-rank-two", {"pi": ("<i8", [[0, 1, 2]])})):
-        yield vector(f"dual-{name}", "rejected", "array-shape", base, "what is missing is zero", put(**arrays))
-    yield vector("dual-prices-of-floats", "rejected", "array-dtype", base, "floats are read as integers", put(pi=("<f8", [0, 1, 2])))
-    yield vector("dual-prices-at-the-ends", "rejected", "bound-too-strong", base, "differences of prices wrap around",
-                 put(pi=("<i8", [LEAST, LARGEST, 0])))
-
-
-def _attacks() -> Iterator[Vector]:
-    base = cut()
-    for name, code, rows, bug in (
-        ("over-the-budget", "attack-over-budget", [1, 2], "the budget is not read"),
-        ("row-twice", "malformed", [1, 1], "a row counts once for the budget, twice here"),
-        ("rows-out-of-order", "malformed", [2, 1], "a second form of an attack"), ("row-off", "attack-row", [4], "rows that are off may be attacked"),
-        ("row-of-a-dead-bus", "attack-row", [5], "rows of dead buses may be attacked"),
-        ("row-beyond-the-file", "attack-row", [6], "rows wrap around"),
-        ("row-zero", "malformed", [0], "rows count from 0"), ("row-negative", "malformed", [-1], "rows count from the end"),
-    ):
-        yield vector(f"attack-{name}", "rejected", code, base, bug, ask(attack=rows))
-    yield vector("attack-not-attackable", "rejected", "attack-row", base, "attackable lines are not asked for", ask(attackable=[2, 3]))
-    yield vector("attack-attackable", "verified", "", base, "none", ask(attackable=[1]))
-    yield vector("attack-defended", "rejected", "attack-defended", base, "defended lines are not asked for", ask(defended=[1]))
-    yield vector("attack-beside-a-defence", "verified", "", base, "none: another row is defended", ask(defended=[2], budget=1))
-    yield vector("attack-defence-over-its-budget", "rejected", "defence-over-budget", base, "the budget of the defence is not read",
-                 ask(defended=[2], budget=0))
-    yield vector("attack-cost-over-the-budget", "rejected", "attack-over-budget", base, "lines are counted, not paid", ask(attack_costs=[[1, 2]]))
-    yield vector("attack-cost-within-the-budget", "verified", "", base, "none", ask(attack_costs=[[1, 2]], attacks=2))
-    yield vector("attack-on-nothing", "verified", "", cut(bound="0", attack=[], attacks=0, side=(0, 0, 0)), "none: the empty attack")
-    yield vector("attack-on-nothing-claims-shed", "rejected", "bound-too-strong", cut(bound="1", attack=[], attacks=0),
-                 "the attack is the evidence's")
-    yield vector("attack-missing", "rejected", "malformed", base, "a missing attack is empty", lambda specimen: specimen.given.pop("attack"))
-    yield vector("attack-null", "rejected", "malformed", base, "no attack is any attack", ask(attack=None))
-
-
-def _attack_envelope() -> Iterator[Vector]:
-    base = dual()
-    yield vector("dual-for-transport", "rejected", "evidence-kind", base, "Ohm's law holds for transport", both(
-        ask(operator="transport"), model(angle_limits="ignored"), say(assumptions=["transport-flow"])), effect="transport sheds nothing")
-    yield vector("dual-for-dc-switch", "rejected", "evidence-kind", base, "Ohm's law holds for lines that may be opened", both(
-        ask(operator="dc-switch"), say(assumptions=["dc-switching"])), effect="with row 2 open nothing is shed")
-    yield vector("cut-for-dc-switch-with-shifts", "verified", "", cut(operator="dc-switch"), "none: a cut needs no Ohm's law",
-                 text(ROW_2, ROW_2.replace("\t0\t1\t-360", "\t3\t1\t-360").replace("\t0.1\t", "\t-0.1\t")))
-    yield vector("tree-for-an-attack", "rejected", "evidence-kind", cut(), "a tree bounds from below", say(evidence="penalty-tree"))
-    yield vector("ac-dual", "rejected", "evidence-kind", cut(), "evidence of an unknown kind", say(evidence="ac-dual"))
-    yield vector("cut-called-dual", "rejected", "malformed", cut(), "kinds of evidence are told apart by their arrays", say(evidence="dc-dual"))
-    yield vector("dual-called-cut", "rejected", "malformed", base, "kinds of evidence are told apart by their arrays", say(evidence="cut"))
-    yield vector("evidence-version-two", "declined", "version-unknown", base, "the version of evidence is not read", say(evidence_version=2))
-    yield vector("claim-version-two", "declined", "version-unknown", base, "the version of the claim is not read", say(version=2))
-    yield vector("says-of-the-other-kind", "rejected", "malformed", base, "directions are mixed up", say(says={"shed_mw_at_most": "60"}))
-    yield vector("kind-of-the-other-claim", "rejected", "malformed", cut(), "fields of another kind are ignored", say(kind="grid-shedding"))
-    yield vector("work-above-the-budget", "declined", "limit-reached", base, "work is not charged before it is done", limits={"work": 400_000})

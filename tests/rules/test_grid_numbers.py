@@ -14,7 +14,7 @@ from certify.errors import CertifyError
 from certify.limits import Limits
 from certify.readers.matpower import read_case
 from certify.readers.power import power_network
-from kinds.grid_vectors import ROW_1, both, cut, dual, mesh, model, pool, text, tree, triangle
+from kinds.grid_hand import ROW_1, both, cut, dual, mesh, model, pool, text, tree, triangle
 from toolkit import Specimen
 
 LONG = "1" * 350 + ".5"

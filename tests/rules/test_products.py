@@ -72,6 +72,11 @@ def test_a_blas_is_used_where_it_is_allowed_and_nowhere_else(monkeypatch: pytest
     assert len(asked) == 4 and all(options == {"optimize": False} for options in asked)
 
 
+# products whose bounds the checker relies on stand in `products`; `island_angles` only proposes angles, which `recourse` bounds by itself
+# (tests/rules/test_recourse.py: wrong angles cost coverage, never soundness)
+_MAY = {"products.py", "island_angles.py"}
+
+
 def test_no_other_module_of_the_checker_multiplies_matrices() -> None:
     root = Path(certify.__file__).parent
     checked = 0
@@ -82,6 +87,6 @@ def test_no_other_module_of_the_checker_multiplies_matrices() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             operator = isinstance(node, (ast.BinOp, ast.AugAssign)) and isinstance(node.op, ast.MatMult)
             named = isinstance(node, ast.Attribute) and node.attr in _FORBIDDEN and isinstance(node.value, ast.Name) and node.value.id == "np"
-            assert not operator or path.name == "products.py", f"{path.name}:{node.lineno} uses @"
-            assert not named or path.name == "products.py", f"{path.name} uses np.{node.attr}"
+            assert not operator or path.name in _MAY, f"{path.name}:{node.lineno} uses @"
+            assert not named or path.name in _MAY, f"{path.name} uses np.{node.attr}"
     assert checked > 20

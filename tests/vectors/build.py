@@ -17,13 +17,14 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent), str(HERE.parent.paren
 from kinds import (  # noqa: E402
     accuracy_vectors,
     container_vectors,
+    grid_attack_vectors,
     grid_limit_vectors,
     grid_vectors,
     region_vectors,
     robust_vectors,
 )
 
-KINDS = {"accuracy": accuracy_vectors.vectors, "container": container_vectors.vectors, "grid-attack": grid_vectors.attack,
+KINDS = {"accuracy": accuracy_vectors.vectors, "container": container_vectors.vectors, "grid-attack": grid_attack_vectors.attack,
          "grid-defence-limit": grid_limit_vectors.vectors, "grid-shedding": grid_vectors.shedding,
          "region": region_vectors.vectors, "robust": robust_vectors.vectors}
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from certify.errors import Rejected
 from certify.readers.power import Network
+from certify.rules.graphs import spanning_forest
 from certify.rules.shedding_dual import dual_bound
 from certify_solvers.grid.nodelp import Array, SolverFailed, quiet
 
@@ -135,33 +136,15 @@ def exact_dual(network: Network, attacked: Sequence[int], found: Dispatch) -> Du
 
 def _balance(network: Network, out: set[int], circulation: list[int]) -> None:
     """Change the values on a spanning forest of surviving lines so that every bus is in balance."""
-    at: list[list[int]] = [[] for _ in network.numbers]
-    for k, line in enumerate(network.lines):
-        if k not in out:
-            at[line.start].append(k)
-            at[line.end].append(k)
-    order, via = [], dict[int, int]()
-    seen = [False] * len(network.numbers)
-    for root in range(len(network.numbers)):
-        stack = [] if seen[root] else [root]
-        seen[root] = True
-        while stack:
-            bus = stack.pop()
-            order.append(bus)
-            for k in at[bus]:
-                other = network.lines[k].end if network.lines[k].start == bus else network.lines[k].start
-                if not seen[other]:
-                    seen[other], via[other] = True, k
-                    stack.append(other)
-    forest = set(via.values())
+    order, via = spanning_forest(network, out)
+    forest = set(via)
     outflow = [0] * len(network.numbers)
     for k, value in enumerate(circulation):
         if k not in forest:
             outflow[network.lines[k].start] += value
             outflow[network.lines[k].end] -= value
     for bus in reversed(order):
-        if bus in via:
-            k = via[bus]
+        if (k := via[bus]) >= 0:
             up = network.lines[k].start == bus
             circulation[k] = -outflow[bus] if up else outflow[bus]
             other = network.lines[k].end if up else network.lines[k].start

@@ -15,6 +15,7 @@ from certify.readers.power import Network
 from certify.rules.attack_tree import Leaf
 from certify.rules.attacks import Game
 from certify.rules.forests import check_forests
+from certify.rules.graphs import UnionFind
 from certify.rules.island_angles import angles_on
 from certify.rules.recourse import Recourse
 from certify_solvers.common.prover import Progress
@@ -93,22 +94,12 @@ class SwitchSearch:
 
     def _cycles(self, flow: Any) -> list[int]:
         """Return the pairs with flow that close a cycle with larger ones."""
-        parent = list(range(len(self.network.numbers)))
-
-        def root(bus: int) -> int:
-            while parent[bus] != bus:
-                parent[bus] = parent[parent[bus]]
-                bus = parent[bus]
-            return bus
-
-        extra = []
+        joined, extra = UnionFind(len(self.network.numbers)), []
         for e in np.argsort(-np.abs(flow), kind="stable").tolist():
             if abs(flow[e]) <= _EPS:
                 break
-            first, second = root(self.program.pairs[e][0]), root(self.program.pairs[e][1])
-            if first == second:
+            if not joined.join(*self.program.pairs[e]):
                 extra.append(e)
-            parent[first] = second
         return extra
 
     def _exact(self, attacked: tuple[int, ...], free: Integers, budget: int, flow: Any, closed: Integers, target: float) -> Any:
