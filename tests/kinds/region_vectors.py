@@ -144,6 +144,8 @@ def _points() -> Iterator[Vector]:
     yield vector("point-of-two-parts", "verified", "", at(parts, "1/2", "0"), "none: unsafe in one of the parts that hold it")
     yield vector("point-of-the-other-part", "rejected", "witness-fails", at(parts, "1/8", "1"),
                  "conjuncts of a part that does not hold the point count")
+    yield vector("inhabitant-empty", "rejected", "malformed", specimen("(assert (>= Y_0 2))", items={"arithmetic": "f64-gamma", "witness": []}),
+                 "a point without coordinates is no point, and is ignored")
     constrained = "(assert (or (and (<= (+ X_0 X_1) -3) (>= Y_0 2)) (and (<= (- X_0 X_1) 1) (>= Y_0 2))))"
     for name, point, code in (("in-one-conjunct", ["0", "0"], ""), ("in-no-conjunct", ["1", "-1"], "claim-vacuous"),
                               ("short", ["0"], "claim-vacuous"), ("long", ["0", "0", "0"], "claim-vacuous")):

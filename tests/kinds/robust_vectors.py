@@ -79,6 +79,7 @@ def vectors() -> Iterator[Vector]:
     yield vector("clip-reversed", "rejected", "outside-domain", leaf, "a clip that empties the ball", ask(clip=["1", "0"]),
                  effect="a proof of anything")
     yield vector("clip-one-end", "rejected", "malformed", leaf, "a missing end is infinite", ask(clip=["0"]))
+    yield vector("clip-three-ends", "rejected", "malformed", leaf, "further ends are ignored", ask(clip=["0", "1", "2"]))
     yield vector("norm-unknown", "rejected", "malformed", leaf, "the norm is not read", ask(norm="linfty"))
     yield vector("row-swapped", "rejected", "leaf-uncovered", specimen(0.375 + 2.0**-20), "another row's ball is checked",
                  lambda s: (halves(s), s.given.update(row=0)))

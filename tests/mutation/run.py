@@ -120,7 +120,9 @@ class Campaign:
         left = self.options.budget
         for group, ran in ((self.vectors, self.by_vectors), (self.tests, self.by_tests)):
             ids = ran.of(mutant)
-            for killer in sorted((killer for killer in group if killer.id in ids), key=rank):
+            # what is fixed when a module is imported decides about vectors that run none of its lines: the types of fields, for one
+            everything = group is self.vectors and not mutant.inside
+            for killer in sorted((killer for killer in group if everything or killer.id in ids), key=rank):
                 if not killer.is_vector:
                     left -= killer.seconds
                     if left < 0:

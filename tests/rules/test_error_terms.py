@@ -17,7 +17,7 @@ from certify.limits import Limits
 from certify.readers.ball import Ball
 from certify.readers.formula import Part, Row
 from certify.readers.network import Dense, Layer, Network, Relu, Scale
-from certify.rules.balls import SNAP, down, up
+from certify.rules.balls import SNAP, above, below, down, up
 from certify.rules.float32 import Rounding
 from certify.rules.norm_ball import NormBall
 from certify.rules.relaxation import Bounds, Relaxation
@@ -300,3 +300,34 @@ def test_radii_of_float32_layers_are_those_of_the_rules() -> None:
     rounding.require_input(float(np.nextafter(2.0**120, 0)))
     assert rounding.input_error(np.array([0.0, 2.0**24])).tolist() == [(1 + 2.0**-20) * 2.0**-126, (1 + 2.0**-20) * (1 + 2.0**-126)]
     rounding.radius(0, size, np.array([[1.0, np.nextafter(2.0**120, 0)]]))
+
+
+def test_a_ball_becomes_doubles_outward() -> None:
+    third, tiny = Fraction(1, 3), Fraction(1, 1 << 301)
+    centre = (third, -third, Fraction(2), tiny, -tiny, Fraction(SNAP), Fraction(0))
+    ball = NormBall(Ball("l2", centre, (Fraction(3), *[Fraction(1)] * 5, 1 / third), third))
+    near = [float(third), below(-third), 2.0, 0.0, 0.0, SNAP, 0.0]
+    assert ball.centre.tolist() == near
+    lacking = [third - Fraction(near[0]), -third - Fraction(near[1])]
+    assert ball.residue.tolist() == [above(lacking[0]), above(lacking[1]), 0.0, SNAP, SNAP, 0.0, 0.0]
+    assert ball.factor.tolist() == [above(third), *[1.0] * 5, above(third)] and ball.radius == above(third)
+    assert Fraction(ball.radius) > third and all(Fraction(v) >= e for v, e in zip(ball.residue.tolist()[:2], lacking, strict=True))
+    small = NormBall(Ball("l1", (Fraction(0),), (Fraction(1 << 400),), tiny))
+    assert small.factor.tolist() == [SNAP] and small.radius == SNAP
+
+
+@pytest.mark.parametrize("ends", [(-(2.0**40), 1.0), (-1.0, 2.0**40), (-(2.0**40), 2.0**40)])
+def test_the_reach_of_a_ball_is_that_of_the_farther_end(ends: tuple[float, float]) -> None:
+    ball = NormBall(Ball("l2", (Fraction(0), Fraction(0)), (Fraction(1), Fraction(1)), Fraction(1, 1 << 250)))
+    for sign in (1.0, -1.0):
+        found = ball.lower_bounds(np.array([[sign, -sign]]), np.zeros(1), np.full((1, 2), ends[0]), np.full((1, 2), ends[1]))
+        close(found[0], -K * g(9) * 2 * (1 << 40))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_reach_of_a_ball_includes_its_centre(sign: float) -> None:
+    ball = NormBall(Ball("l1", (Fraction(10 * int(sign)),), (Fraction(1),), Fraction(1, 1 << 250)))
+    found = ball.lower_bounds(np.array([[sign]]), np.array([3.0]), np.array([[-1.0]]), np.array([[1.0]]))
+    lost = 6 * 2.0**-53 * (1 + 2.0**-20) * 10.0
+    wanted = down(down(np.array([13.0])) - (1 + 2.0**-20) * (lost + 0.0 + 2.0**-250 * float(up(np.array([1.0]))[0])))
+    assert found.tolist() == wanted.tolist()
