@@ -52,9 +52,9 @@ def _read(made: power.Grid, specimen: Specimen) -> tuple[grid.Question, Plans] |
         return None
     rows, dear = {line.row: k for k, line in enumerate(asked.plain.lines)}, dict(given["defence_costs"])
     listed = list(rows) if given["defendable"] is None else given["defendable"]
-    if not all(grid.ascending(part) and set(part) <= set(rows) for part in (listed, [row for row, _ in given["defence_costs"]])) or 1 in dear.values():
+    if not all(grid.ascending(part) and set(part) <= set(rows) for part in (listed, [row for row, _ in given["defence_costs"]])):
         return None
-    if given["budget"] is None:
+    if given["budget"] is None or 1 in dear.values():
         return None
     return asked, Plans(tuple(line.row in set(listed) for line in asked.plain.lines), tuple(dear.get(line.row, 1) for line in asked.plain.lines),
                         given["budget"])
@@ -111,7 +111,6 @@ def specimen(rng: np.random.Generator) -> tuple[Instance, Specimen] | None:
     made = power.random_grid(rng, operator == "dc", (2, 4), (2, 6))
     given = grid.asked(rng, made, operator)
     given.pop("defended")
-    rows = [line for line in range(1, len(made.branches) + 1)]
     given.update(budget=int(rng.integers(0, 3)), defence_costs=[], defendable=None, attacks=max(1, given["attacks"]))
     valid = Specimen("grid-defence-limit", {"case": ("c.m", made.data())}, given, {}, "hitting-tree")
     try:

@@ -189,7 +189,8 @@ def _trees(rng: np.random.Generator, count: int, edits: int) -> tuple[int, Count
         else:
             keep = list(range(len(made.supply)))
         buses = len(plain.numbers)
-        arrays = {"tree": np.array(nodes, np.int32), "flow": np.array(flows, np.int64).reshape(len(kind), len(evidence.pairs(plain))), "scale": np.full(len(kind), scale),
+        pairs = len(evidence.pairs(plain))
+        arrays = {"tree": np.array(nodes, np.int32), "flow": np.array(flows, np.int64).reshape(len(kind), pairs), "scale": np.full(len(kind), scale),
                   "closed": np.array(closed, np.uint8).reshape(len(kind), -1), "kind": np.array(kind, np.uint8),
                   "supply": np.array([made.supply[k] for k in keep], np.int64).reshape(-1, buses),
                   "demand": np.array([made.demand[k] for k in keep], np.int64).reshape(-1, buses)}
