@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -15,8 +16,7 @@ def verification_lines(result: Verification) -> list[str]:
     lines = [f"{role}: {', '.join(f'{subject.name} (sha256 {subject.sha256})' for subject in subjects)}" for role,
              subjects in result.subjects.items()]
     lines.append(f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}")
-    figures = [f"{name.replace('_', ' ')} {value:.4g}" if isinstance(value, float) else f"{name.replace('_', ' ')} {value}"
-               for name, value in result.figures.items() if name != "work"]
+    figures = [f"{name.replace('_', ' ')} {_told(value)}" for name, value in result.figures.items() if name != "work"]
     lines.append(" · ".join([*result.facts, *figures]))
     lines += [f"signed by {keyid}" for keyid in result.signed_by]
     lines.append(f"id {result.id}")
@@ -35,3 +35,12 @@ def verification_json(result: Verification) -> dict[str, Any]:
         "figures": {name: str(value) if isinstance(value, Fraction) else value for name, value in result.figures.items()}, "checker": result.checker,
         "signed_by": list(result.signed_by),
     }
+
+
+def _told(value: Any) -> str:
+    """Return a figure as people read it: rationals as exact decimals where they are some of at most nine digits behind the point."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, Fraction) and (value * 10**9).denominator == 1 and value.numerator.bit_length() < 80:
+        return f"{(Decimal(value.numerator) / value.denominator).normalize():f}"
+    return str(value)

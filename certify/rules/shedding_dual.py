@@ -5,7 +5,10 @@
 Ohm's law), with u_l = pi_start - pi_end + y_l / b_l: Q >= sum of D_i min(pi_i, 1) - sum of max(G_i pi_i, -C_i pi_i) + sum over surviving lines
 of min(u_l low_l, u_l high_l), C_i what units may consume. Proof. Add to the shed pi_i (d_i - p_i + net outflow of f at i) and y_l / b_l times
 (f_l - b_l (theta_start - theta_end)), all 0 at a feasible point; theta cancels, for y is a circulation; minimise over each of d, p and f in its
-box. An infinite limit that the minimum needs makes the bound void (`dual-infeasible`). Phase shifts are 0 where y is not.
+box. Phase shifts are 0 and b > 0 where y is not 0.
+**No limit.** A missing low_l or high_l counts as -T or T, T = sum of D_i + C_i. Proof. Without circular flows no line carries more than T, for all that
+goes over it arrives at some bus, and d - p <= D + C there. Under `transport` circular flows can be cancelled: |f| falls, limits contain 0. With
+Ohm's law and b > 0 there are none: flows go down the angles.
 **Cut (R6).** pi the indicator of a set of buses, y = 0: what they demand, less what they can supply and what surviving lines can bring in.
 
 The bound holds for `transport` with y = 0, and so for `dc-switch` and `dc`, whose operators can do less; with y, for `dc` alone.
@@ -80,6 +83,7 @@ def dual_bound(network: Network, attacked: frozenset[int], prices: Sequence[Frac
     bound = sum((demand * min(price, Fraction(1)) - max(supply * price, -consumption * price) for price, demand, supply, consumption
                  in zip(prices, network.demand, network.supply, network.consumption, strict=True)), Fraction(0))
     outflow = [Fraction(0)] * len(network.numbers)
+    most = network.total + sum(network.consumption, Fraction(0))
     for k, line in enumerate(network.lines):
         around = Fraction(0) if circulation is None else circulation[k]
         if k in attacked:
@@ -90,9 +94,7 @@ def dual_bound(network: Network, attacked: frozenset[int], prices: Sequence[Frac
         outflow[line.end] -= around
         slope = prices[line.start] - prices[line.end] + (around / line.susceptance if around else 0)
         limit = line.low if slope > 0 else line.high
-        if slope and limit is None:
-            raise Rejected("dual-infeasible", f"row {line.row} has no limit, and the bound needs one", where="evidence")
-        bound += slope * limit if limit is not None else 0
+        bound += slope * limit if limit is not None else -abs(slope) * most
     if any(outflow):
         raise Rejected("dual-infeasible", "the circulation does not balance at every bus", where="evidence array circulation")
     return bound

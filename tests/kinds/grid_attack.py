@@ -77,18 +77,16 @@ def specimen(rng: np.random.Generator) -> tuple[Instance, Specimen] | None:
 
 
 def shown(plain: power.Plain, attack: tuple[int, ...], prices: list[int], around: list[int]) -> Fraction | None:
-    """Return what a dual shows, with pi on the loose side; None where an unlimited line makes it void or the bound is long."""
-    bound = Fraction(0)
+    """Return what a dual shows, with pi on the loose side; None where it shows nothing."""
+    bound, most = Fraction(0), sum((*plain.demand, *plain.consumption), Fraction(0))
     for price, demand, supply, consumption in zip(prices, plain.demand, plain.supply, plain.consumption, strict=True):
         pi = Fraction(price, 10**9)
         bound += demand * pi - demand * max(pi - 1, Fraction(0)) - (supply * pi if pi > 0 else -consumption * pi)
     for k, line in enumerate(plain.lines):
         if k not in attack:
             u = Fraction(prices[line.a] - prices[line.b], 10**9) + Fraction(around[k], 10**6) / line.susceptance
-            if u and (line.high if u < 0 else line.low) is None:
-                return None
             # the oracle's pi is between the two rational ones: allow for it below
-            bound -= max(-u * (line.low or 0), -u * (line.high or 0))
+            bound -= max(-u * (-most if line.low is None else line.low), -u * (most if line.high is None else line.high))
     less = Fraction(int((bound - Fraction(1, 10**6)) * 10**9), 10**9)
     return less if less >= 0 else None
 

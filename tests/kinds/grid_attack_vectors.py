@@ -39,7 +39,7 @@ def _cuts() -> Iterator[Vector]:
                  say(says={"shed_mw_at_least": "50"}))
     yield vector("cut-without-supply", "rejected", "bound-too-strong", cut(bound="100", side=(1, 1, 1), attack=[1]),
                  "supply inside the cut is forgotten")
-    yield vector("cut-across-an-unlimited-line", "rejected", "dual-infeasible", cut(triangle(60, 60, 0)), "a rating of 0 is no flow",
+    yield vector("cut-across-an-unlimited-line", "rejected", "bound-too-strong", cut(triangle(60, 60, 0)), "a rating of 0 is no flow",
                  effect="everything can come in through row 3")
     yield vector("cut-along-an-unlimited-line", "verified", "", cut(triangle(60, 60, 0), "40", (0, 1, 1)), "none: it does not cross the cut")
     yield vector("cut-through-an-attacked-unlimited-line", "verified", "", cut(triangle(0, 60, 10)), "none: it is out")
@@ -74,7 +74,7 @@ def _duals() -> Iterator[Vector]:
     yield vector("circulation-half-on-an-attacked-line", "rejected", "dual-infeasible", base, "an attacked line is skipped before it is looked at",
                  both(
         ask(attack=[3]), put(circulation=("<i8", [0, 0, -1000]))))
-    yield vector("dual-across-an-unlimited-line", "rejected", "dual-infeasible", dual(mesh(100, 0, 100)), "a rating of 0 is no flow",
+    yield vector("dual-across-an-unlimited-line", "rejected", "bound-too-strong", dual(mesh(100, 0, 100)), "a rating of 0 is no flow",
                  effect="nothing is shed")
     yield vector("dual-along-unlimited-lines", "verified", "", dual(mesh(0, 10, 0)), "none: they have no slope")
     eats = dual(mesh(100, 100, 10, 20), "40", (0, 1, -1), (1000, -1000, -1000))
@@ -89,7 +89,7 @@ def _duals() -> Iterator[Vector]:
     yield vector("dual-angle-limit", "verified", "", dual(limited, str(shown)), "none: one degree is 17.45 MW, loosely")
     yield vector("dual-angle-limit-tight", "rejected", "bound-too-strong", dual(limited, str(90 - 3 * Fraction("3.14159265358979") * 1000 / 180)),
                  "pi is on the tight side", effect="the operator of the claim is weaker than the case says")
-    yield vector("dual-angle-limit-ignored", "rejected", "dual-infeasible", dual(limited, str(shown)), "ignored limits still bound", both(
+    yield vector("dual-angle-limit-ignored", "rejected", "bound-too-strong", dual(limited, str(shown)), "ignored limits still bound", both(
         model(angle_limits="ignored"), say(assumptions=["angle-limits-ignored", "dc-power-flow"])))
     for name, scale in (("zero", [0, 1]), ("negative", [1, -1]), ("short", [1]), ("long", [1, 1, 1]),
                         ("a-word", ["1", 1])):

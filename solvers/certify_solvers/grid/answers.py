@@ -80,7 +80,7 @@ def _shedding(problem: Problem, network: Network, search: Search, found: Tree | 
     arrays = tree_arrays(network, found)
     given = {name: value for name, value in problem.given.items() if name != "attack"}
     draft = Draft("grid-shedding", 1, given, says, tuple(sorted(network.premises)), PENALTY_TREE.kind, PENALTY_TREE.version, {}, arrays)
-    remarks = [f"tree, {found.leaves} leaves"] + ([_told(network, search.best.lines, search.best.shed, "bus cut")] if search.best is not None else [])
+    remarks = [_leaves(found.leaves)] + ([_told(network, search.best.lines, search.best.shed, "bus cut")] if search.best is not None else [])
     gap = "" if found.complete else f"the search was stopped: the worst case lies between {_about(search.known)} and {_about(found.worst)} MW"
     return Proved(draft, (*remarks, *((gap,) if gap else ())), left=gap, interrupted=interrupt.set)
 
@@ -125,7 +125,7 @@ def _switching(problem: Problem, network: Network, played: Game, stop: Callable[
     shed = Fraction(round(tree.worst * 10**6), 10**6) + _SWITCH_ROOM if wanted is None else wanted
     draft = Draft("grid-shedding", 1, problem.given, {"shed_mw_at_most": shed}, tuple(sorted(network.premises)), FOREST_TREE.kind,
                   FOREST_TREE.version, {"quantum_mw": QUANTUM}, forest_arrays(network, tree))
-    remarks = [f"tree, {len(tree.witnesses)} leaves"]
+    remarks = [_leaves(len(tree.witnesses))]
     remarks += [_told(network, plain.best.lines, plain.best.shed, "bus cut")] if plain.best is not None else []
     return Proved(draft, tuple(remarks))
 
@@ -149,19 +149,17 @@ def _attack(problem: Problem, network: Network, played: Game, stop: Callable[[],
         found = tree.best if tree.best is not None else tree.none(lines or ())
         draft = _attack_draft(problem, network, found)
     wanted = problem.wanted.get("shed_mw_at_least")
-    if draft is None or (wanted is not None and draft.says["shed_mw_at_least"] < wanted):
-        return Unknown(f"the attack was shown to shed {'nothing' if draft is None else _about(draft.says['shed_mw_at_least'])} MW")
+    if wanted is not None and draft.says["shed_mw_at_least"] < wanted:
+        return Unknown(f"the attack was shown to shed {_about(draft.says['shed_mw_at_least'])} MW")
     told = _told(network, tuple(k for k, line in enumerate(network.lines) if line.row in draft.given["attack"]), draft.says["shed_mw_at_least"],
                  "dual" if draft.evidence == DC_DUAL.kind else "bus cut")
     return Proved(draft if wanted is None else replace(draft, says={"shed_mw_at_least": wanted}), (told,))
 
 
-def _dual_attack(problem: Problem, lines: tuple[int, ...]) -> Draft | None:
-    """Return an attack with its dual bound in the DC model, in the network of attack claims; None where no dual can be rounded."""
+def _dual_attack(problem: Problem, lines: tuple[int, ...]) -> Draft:
+    """Return an attack with its dual bound in the DC model, in the network of attack claims."""
     network = network_of(problem.given, problem.files, problem.limits.fresh(), attack=True)
     dual = exact_dual(network, lines, DispatchLP(network, attack=True).solve(lines))
-    if dual is None:
-        return None
     given = {**problem.given, "attack": tuple(sorted(network.lines[k].row for k in lines))}
     return Draft("grid-attack", 1, given, {"shed_mw_at_least": dual.bound}, tuple(sorted(network.premises)), DC_DUAL.kind, DC_DUAL.version,
                  {"scale": dual.scales}, {"pi": np.array(dual.prices, "<i8"), "circulation": np.array(dual.circulation, "<i8")})
@@ -175,6 +173,10 @@ def _attack_draft(problem: Problem, network: Network, attack: Attack) -> Draft:
 
 def _told(network: Network, lines: tuple[int, ...], shed: Fraction, how: str) -> str:
     return f"the attack on {listed_rows(sorted(network.lines[k].row for k in lines))} sheds at least {mw(shed)} MW ({how})"
+
+
+def _leaves(count: int) -> str:
+    return f"tree, {count} {'leaf' if count == 1 else 'leaves'}"
 
 
 def _about(value: Fraction) -> str:

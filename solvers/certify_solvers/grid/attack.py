@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from certify.errors import Rejected
 from certify.readers.power import Network
 from certify.rules.shedding_dual import dual_bound
 from certify_solvers.grid.nodelp import Array
@@ -19,10 +18,7 @@ def best_cut(network: Network, attacked: tuple[int, ...], prices: Array) -> tupl
     best, side = Fraction(0), np.zeros(len(prices), np.uint8)
     for threshold in sorted({0.5, *(float(v) / 2 for v in np.unique(np.round(size, 6))[:8])} - {0.0}):
         mine = (size > threshold).astype(np.uint8)
-        try:
-            bound = dual_bound(network, frozenset(attacked), [Fraction(int(v)) for v in mine], None)
-        except Rejected:  # an unlimited line crosses the cut
-            continue
+        bound = dual_bound(network, frozenset(attacked), [Fraction(int(v)) for v in mine], None)
         if bound > best:
             best, side = bound, mine
     return best, side

@@ -14,7 +14,6 @@ from fractions import Fraction
 import highspy
 import numpy as np
 
-from certify.errors import Rejected
 from certify.readers.power import Network
 from certify.rules.graphs import spanning_forest
 from certify.rules.shedding_dual import dual_bound
@@ -110,8 +109,8 @@ class Dual:
     scales: tuple[int, int]
 
 
-def exact_dual(network: Network, attacked: Sequence[int], found: Dispatch) -> Dual | None:
-    """Return the duals of an optimum as exact numbers that bound the shed from below, or None where rounding makes them void.
+def exact_dual(network: Network, attacked: Sequence[int], found: Dispatch) -> Dual:
+    """Return the duals of an optimum as exact numbers that bound the shed from below.
 
     The circulation is rounded off a spanning forest of surviving lines and follows exactly on it.
     """
@@ -122,16 +121,12 @@ def exact_dual(network: Network, attacked: Sequence[int], found: Dispatch) -> Du
     scale = max(1, min(_SCALE, int(1e17 / size)))
     circulation = [0 if k in out else round(float(value) * scale) for k, value in enumerate(wanted)]
     _balance(network, out, circulation)
-    best = None
-    for around in (circulation, [0] * len(circulation)):
-        try:
-            bound = dual_bound(network, frozenset(out), [Fraction(p, _SCALE) for p in prices], [Fraction(y, scale) for y in around])
-            bound = Fraction(bound * _FINE // 1, _FINE)  # a number that people can read
-        except Rejected:
-            continue
-        if best is None or bound > best.bound:
-            best = Dual(bound, prices, around, (_SCALE, scale))
-    return best
+    shown = []
+    nothing = [0] * len(circulation)
+    for mine, around in ((prices, circulation), (prices, nothing), ([0] * len(prices), nothing)):  # the last shows 0 MW
+        bound = dual_bound(network, frozenset(out), [Fraction(p, _SCALE) for p in mine], [Fraction(y, scale) for y in around])
+        shown.append(Dual(Fraction(bound * _FINE // 1, _FINE), mine, around, (_SCALE, scale)))  # a number that people can read
+    return max(shown, key=lambda dual: dual.bound)
 
 
 def _balance(network: Network, out: set[int], circulation: list[int]) -> None:

@@ -138,7 +138,8 @@ class DcPlanner(Planner):
         attack = frozenset(lines)
         if attack not in self.shown:
             self.shown[attack] = exact_dual(self.loose, tuple(sorted(attack)), self.program.solve(tuple(sorted(attack))))
-        return Fraction(0) if self.shown[attack] is None else self.shown[attack].bound
+        bound: Fraction = self.shown[attack].bound
+        return bound
 
     def _sweep(self, defence: frozenset[int], demanded: Fraction | None) -> PoolSearch:
         against = game(self.network, self.problem.given, self.rows(defence))

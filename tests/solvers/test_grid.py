@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The grid prover on random networks: its worst cases, attacks and plans are those of enumeration, and its certificates are verified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import power_networks as power
+from certify.fields import Record
+from certify.limits import Limits
+from certify.registry import kind as kind_of
+from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Proved, Refuted, Unknown
+from certify_solvers.grid.prover import Grid
+from kinds import grid as asking
+from kinds import grid_limit
+from toolkit import Specimen
+
+pytest.importorskip("highspy", reason="the grid prover needs highspy")
+ROOM = 1e-4  # MW
+
+
+def ask(kind: str, made: power.Grid, given: Mapping[str, Any], wanted: Mapping[str, Any] | None = None, effort: Effort | None = None,
+        **options: str) -> Outcome:
+    """Return what the prover answers."""
+    asked = {name: tuple(tuple(v) if isinstance(v, list) else v for v in value) if isinstance(value, list) else value for name, value in given.items()}
+    prover = Grid()
+    return prover.prove(Problem(kind, {"case": "c.m"}, (), {"case": made.data()}, asked, wanted or {}, {**prover.options(kind), **options}, Limits()),
+                        effort or Effort(), lambda stage, facts: None)
+
+
+def verified(made: power.Grid, draft: Draft) -> Specimen:
+    """Require that a draft is verified; return it as a specimen."""
+    kind = kind_of(draft.kind)
+    assert isinstance(kind.given, Record)
+    spec = next(spec for spec in kind.evidence if spec.kind == draft.evidence)
+    made_of = Specimen(draft.kind, {"case": ("c.m", made.data())}, kind.given.encode(draft.given), kind.says.encode(draft.says), draft.evidence,
+                       spec.items.encode(draft.items), dict(draft.arrays), list(draft.assumptions))
+    made_of.verify()
+    return made_of
+
+
+def question(rng: np.random.Generator, operator: str, buses: tuple[int, int] = (2, 5),
+             lines: tuple[int, int] = (2, 7)) -> tuple[power.Grid, dict[str, Any], asking.Question]:
+    """Return a random grid, what is asked of it, and the oracles."""
+    while True:
+        made = power.random_grid(rng, operator == "dc", buses, lines)
+        given = asking.asked(rng, made, operator)
+        found = asking.question(made, given, False)
+        if found is not None and found.plain.lines and found.budget:
+            return made, given, found
+
+
+@pytest.mark.parametrize("operator", ["transport", "dc"])
+def test_the_worst_case_is_that_of_enumeration(operator: str) -> None:
+    rng, shed = np.random.default_rng(1), 0
+    for _ in range(40):
+        made, given, found = question(rng, operator)
+        outcome = ask("grid-shedding", made, given)
+        assert isinstance(outcome, Proved), outcome
+        value = Fraction(verified(made, outcome.draft).says["shed_mw_at_most"])
+        truth = (found.transport if operator == "transport" else found.dc).worst(found.free, found.costs, found.budget)
+        assert value == truth if operator == "transport" else truth - 1e-6 <= value <= truth + ROOM
+        shed += value > 0
+    assert shed > 20
+
+
+def test_with_switching_the_bound_is_above_the_worst_case_and_below_that_without() -> None:
+    rng, closer = np.random.default_rng(2), 0
+    for _ in range(15):
+        made, given, found = question(rng, "dc-switch", (2, 4), (2, 5))
+        outcome = ask("grid-shedding", made, given)
+        assert isinstance(outcome, Proved), outcome
+        value = Fraction(verified(made, outcome.draft).says["shed_mw_at_most"])
+        truth = max(found.dc.switched(attack) for attack in power.within(found.free, found.costs, found.budget))
+        assert value >= truth - 1e-6 and value <= found.plain.total + Fraction(1, 10**4)
+        closer += float(value) <= truth + ROOM
+    assert closer >= 12
+
+
+@pytest.mark.parametrize("operator", ["transport", "dc"])
+def test_what_is_asked_is_proved_or_refuted(operator: str) -> None:
+    rng, words = np.random.default_rng(3), set()
+    for _ in range(40):
+        made, given, found = question(rng, operator)
+        truth = float((found.transport if operator == "transport" else found.dc).worst(found.free, found.costs, found.budget))
+        wanted = max(Fraction(0), Fraction(round(truth * float(rng.choice([0.5, 0.9, 1.1])) * 8) + 1, 8) * int(rng.integers(0, 2)))
+        outcome = ask("grid-shedding", made, given, {"shed_mw_at_most": wanted})
+        if abs(float(wanted) - truth) < ROOM:
+            continue
+        if isinstance(outcome, Refuted):
+            attack = verified(made, outcome.draft)
+            assert truth > wanted and Fraction(attack.says["shed_mw_at_least"]) > wanted
+            words.add("refuted")
+        else:
+            assert isinstance(outcome, Proved) and truth < wanted, (outcome, truth, wanted)
+            assert Fraction(verified(made, outcome.draft).says["shed_mw_at_most"]) == wanted
+            words.add("proved")
+    assert words == {"proved", "refuted"}
+
+
+def test_the_plan_is_the_best_of_all_and_its_limit_shows_it() -> None:
+    rng, better = np.random.default_rng(4), 0
+    for operator in ("transport", "dc"):
+        for _ in range(12):
+            made, given, found = question(rng, operator, (2, 4), (3, 6))
+            given = {name: value for name, value in given.items() if name != "defended"}
+            given.update(budget=int(rng.integers(1, 3)), defence_costs=[], defendable=None)
+            found = asking.question(made, {**given, "defended": [], "budget": None}, False)
+            assert found is not None
+            plans = grid_limit.Plans((True,) * len(found.plain.lines), (1,) * len(found.plain.lines), given["budget"])
+            oracle = found.transport if operator == "transport" else found.dc
+
+            def worst(plan: frozenset[int], found: asking.Question = found, oracle: Any = oracle) -> float:
+                return float(oracle.worst([may and k not in plan for k, may in enumerate(found.free)], found.costs, found.budget))
+
+            best = min(worst(plan) for plan in plans.all())
+            outcome = ask("grid-defence", made, given)
+            assert isinstance(outcome, Proved) and (not outcome.left or any(found.plain.consumption)), outcome
+            plan = verified(made, outcome.draft)
+            assert best - 1e-6 <= float(Fraction(plan.says["shed_mw_at_most"])) <= best + ROOM
+            for name, draft in outcome.further:
+                assert name == "limit"
+                if not any(found.plain.consumption):  # units that may consume weaken what is shown of attacks
+                    assert best - ROOM <= float(Fraction(verified(made, draft).says["shed_mw_at_least"])) <= best + 1e-6
+            better += best < worst(frozenset()) - ROOM
+    assert better >= 6
+
+
+def test_without_time_what_was_found_so_far_is_proved() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        made, given, found = question(rng, "transport")
+        outcome = ask("grid-shedding", made, given, effort=Effort(seconds=0.0))
+        if isinstance(outcome, Unknown):
+            continue
+        assert isinstance(outcome, Proved)
+        value = Fraction(verified(made, outcome.draft).says["shed_mw_at_most"])
+        assert value >= found.transport.worst(found.free, found.costs, found.budget)
+
+
+def test_a_status_other_than_optimal_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS can end a run with an error and an objective of 0.0: the value must not be read."""
+    import highspy
+
+    from certify_solvers.grid import nodelp
+
+    made, given, _ = question(np.random.default_rng(6), "transport")
+    looked: list[str] = []
+
+    class Trap:
+        """An object of HiGHS whose runs end without a status, after one with other threads in the same process."""
+
+        def __init__(self, inner: Any) -> None:
+            self.inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("getSolution", "getInfo"):
+                looked.append(name)
+            if name == "getModelStatus":
+                return lambda: highspy.HighsModelStatus.kNotset
+            return getattr(self.inner, name)
+
+    plain = nodelp.quiet
+    monkeypatch.setattr(nodelp, "quiet", lambda: Trap(plain()))
+    outcome = ask("grid-shedding", made, given)
+    assert isinstance(outcome, Unknown) and "solver failed" in outcome.why and not looked
