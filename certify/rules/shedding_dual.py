@@ -6,9 +6,9 @@ Ohm's law), with u_l = pi_start - pi_end + y_l / b_l: Q >= sum of D_i min(pi_i, 
 of min(u_l low_l, u_l high_l), C_i what units may consume. Proof. Add to the shed pi_i (d_i - p_i + net outflow of f at i) and y_l / b_l times
 (f_l - b_l (theta_start - theta_end)), all 0 at a feasible point; theta cancels, for y is a circulation; minimise over each of d, p and f in its
 box. Phase shifts are 0 and b > 0 where y is not 0.
-**No limit.** A missing low_l or high_l counts as -T or T, T = sum of D_i + C_i. Proof. Without circular flows no line carries more than T, for all that
-goes over it arrives at some bus, and d - p <= D + C there. Under `transport` circular flows can be cancelled: |f| falls, limits contain 0. With
-Ohm's law and b > 0 there are none: flows go down the angles.
+**No limit.** A missing low_l or high_l counts as -T or T, T = sum of D_i + C_i. Proof. Without circular flows no line carries more than T, for
+all that goes over it arrives at some bus, and d - p <= D + C there. Under `transport` circular flows can be cancelled: |f| falls, limits contain
+0. With Ohm's law and b > 0 there are none: flows go down the angles.
 **Cut (R6).** pi the indicator of a set of buses, y = 0: what they demand, less what they can supply and what surviving lines can bring in.
 
 The bound holds for `transport` with y = 0, and so for `dc-switch` and `dc`, whose operators can do less; with y, for `dc` alone.

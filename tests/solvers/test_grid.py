@@ -27,10 +27,11 @@ ROOM = 1e-4  # MW
 def ask(kind: str, made: power.Grid, given: Mapping[str, Any], wanted: Mapping[str, Any] | None = None, effort: Effort | None = None,
         **options: str) -> Outcome:
     """Return what the prover answers."""
-    asked = {name: tuple(tuple(v) if isinstance(v, list) else v for v in value) if isinstance(value, list) else value for name, value in given.items()}
+    asked = {name: tuple(tuple(v) if isinstance(v, list) else v for v in value) if isinstance(value, list) else value
+             for name, value in given.items()}
     prover = Grid()
-    return prover.prove(Problem(kind, {"case": "c.m"}, (), {"case": made.data()}, asked, wanted or {}, {**prover.options(kind), **options}, Limits()),
-                        effort or Effort(), lambda stage, facts: None)
+    problem = Problem(kind, {"case": "c.m"}, (), {"case": made.data()}, asked, wanted or {}, {**prover.options(kind), **options}, Limits())
+    return prover.prove(problem, effort or Effort(), lambda stage, facts: None)
 
 
 def verified(made: power.Grid, draft: Draft) -> Specimen:
