@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,13 +31,22 @@ class Run:
 
 def certify(*arguments: str | Path) -> Run:
     """Run one command of certify."""
-    child = subprocess.Popen([str(CERTIFY), *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if child.stdout is None:
-        raise RuntimeError("no pipe")
-    text = child.stdout.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    return Run(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, child.returncode, text)
+    with tempfile.TemporaryFile("w+") as out:
+        child = subprocess.Popen([str(CERTIFY), *map(str, arguments)], stdout=out, stderr=subprocess.STDOUT)
+        ended, memory = 0, 0.0
+        while not ended:
+            memory = max(memory, _resident(child.pid))
+            time.sleep(0.005)
+            ended, status, usage = os.wait4(child.pid, os.WNOHANG)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        return Run(usage.ru_utime + usage.ru_stime, memory, child.returncode, out.read())
+
+
+def _resident(pid: int) -> float:
+    """Return the peak of a process's memory in MiB so far; what `wait4` tells would count that of this process too, which it was forked from."""
+    status = Path(f"/proc/{pid}/status").read_text("ascii")
+    return next((int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")), 0.0)
 
 
 def start_up() -> float:

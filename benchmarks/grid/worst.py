@@ -16,10 +16,11 @@ import tempfile
 import time
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import combinations, islice
+from itertools import combinations
 from math import comb
 from pathlib import Path
 
+import numpy as np
 from measured import case, certify, header
 
 from certify.limits import Limits
@@ -84,15 +85,20 @@ def row(options: argparse.Namespace, operator: str, name: str, attacks: int, lis
     return right and made.status in (0, 4) and told["verdict"] == "verified"
 
 
-def _attacks(lines: int, most: int) -> Iterator[tuple[int, ...]]:
-    for size in range(most, -1, -1):  # the large ones first, for they are nearly all
-        yield from combinations(range(lines), size)
+def _attacks(lines: int, most: int, count: int, wanted: int) -> Iterator[tuple[int, ...]]:
+    """Yield every attack, or about as many as are wanted: runs that differ in one line only, for the warm starts that enumeration would have."""
+    if count <= wanted:
+        for size in range(most + 1):
+            yield from combinations(range(lines), size)
+        return
+    rng = np.random.default_rng(0)
+    for _ in range(max(1, wanted // lines)):
+        first = set(rng.choice(lines, most - 1, replace=False).tolist())
+        yield from ((*first, last) for last in range(lines) if last not in first)
 
 
 def enumeration(network: Network, operator: str, attacks: int, count: int, most: int) -> str:
     """Return the CPU seconds of one linear program an attack, extrapolated where there are more than `most`."""
-    import numpy as np
-
     from certify_solvers.grid.dispatch import DispatchLP
     from certify_solvers.grid.nodelp import NodeLP
 
@@ -102,11 +108,8 @@ def enumeration(network: Network, operator: str, attacks: int, count: int, most:
     nothing = np.zeros(lines, bool)
     plain = NodeLP(network, Game((1,) * lines, (False,) * lines, 0)) if operator == "transport" else None
     program = DispatchLP(network, attack=False) if operator == "dc" else None
-    stride = max(1, comb(lines, attacks) // most)
     started, done = time.process_time(), 0
-    for attack in islice(_attacks(lines, attacks), 0, None, stride):
-        if done == min(most, count):
-            break
+    for attack in _attacks(lines, attacks, count, most):
         if program is not None:
             program.solve(attack)
         elif plain is not None:

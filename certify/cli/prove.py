@@ -164,12 +164,13 @@ def _prove(kind: Question, subjects: tuple[str, ...], pairs: tuple[str, ...], co
     remarks = list(outcome.remarks)
     if word == "proved" and given.get("radius", 0) is None and "smallest_margin" in result.figures:  # it was searched
         remarks.insert(1, f"smallest margin {float(result.figures['smallest_margin']):.4g}")
-    noted += [f"{left}: of them nothing is claimed, and so the exit status is 4, not 0"] if left and not interrupted else []
+    noted += [left if interrupted else f"{left}, and so the exit status is 4, not 0"] if left else []
     wrote = [f"wrote {path} ({len(data_out)} bytes), checked before it was written"]
     wrote += [f"wrote {refuted} ({len(beyond_out)} bytes), the counterexample, checked too"] if beyond is not None else []
     wrote += [line for other, more, sentence in further for line in (sentence, f"wrote {other} ({len(more)} bytes), checked too")]
-    kept = "the same command goes on from there" if resume is not None else "with --resume DIR, the next run would go on from there"
-    wrote += [f"interrupted: what was found so far was written; {kept}"] if interrupted else []
+    if interrupted:
+        kept = "; the same command goes on from there" if resume is not None else "; with --resume DIR, the next run would go on from there"
+        wrote.append(f"interrupted: what was found so far was written{kept if isinstance(outcome, Proved) and outcome.resumable else ''}")
     others = () if beyond is not None else (target if path == refuted else refuted,)
     _say(json_output, word, first, [*remarks, *noted, f"rests on: {', '.join(result.assumptions) or 'nothing outside the files'}",
                                               *wrote, *_stale(*others)],

@@ -132,16 +132,27 @@ def test_the_plan_is_the_best_of_all_and_its_limit_shows_it() -> None:
     assert better >= 6
 
 
-def test_without_time_what_was_found_so_far_is_proved() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(10):
-        made, given, found = question(rng, "transport")
+@pytest.mark.parametrize("operator", ["transport", "dc-switch"])
+def test_without_time_what_was_found_so_far_is_proved(operator: str) -> None:
+    rng, loose = np.random.default_rng(5), 0
+    for _ in range(12):
+        made, given, found = question(rng, operator, (2, 4), (2, 5))
         outcome = ask("grid-shedding", made, given, effort=Effort(seconds=0.0))
-        if isinstance(outcome, Unknown):
-            continue
-        assert isinstance(outcome, Proved)
+        assert isinstance(outcome, Proved) and "the search was stopped" in outcome.left
         value = Fraction(verified(made, outcome.draft).says["shed_mw_at_most"])
-        assert value >= found.transport.worst(found.free, found.costs, found.budget)
+        attacks = list(power.within(found.free, found.costs, found.budget))
+        truth = max(float(found.transport.shed(attack)) if operator == "transport" else found.dc.switched(attack) for attack in attacks)
+        assert value >= truth - 1e-6 and value <= found.plain.total + Fraction(1, 10**4)
+        loose += float(value) > truth + ROOM
+    assert loose >= 1
+
+
+def test_without_time_nothing_is_said_of_all_attacks_in_the_dc_model() -> None:
+    made, given, _ = question(np.random.default_rng(7), "dc")
+    for kind, asked in (("grid-shedding", given), ("grid-defence", {**{name: value for name, value in given.items() if name != "defended"},
+                                                                    "budget": 1, "defence_costs": [], "defendable": None})):
+        outcome = ask(kind, made, asked, effort=Effort(seconds=0.0))
+        assert isinstance(outcome, Unknown) and "stopped" in outcome.why
 
 
 def test_a_status_other_than_optimal_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:

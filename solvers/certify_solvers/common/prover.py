@@ -86,7 +86,7 @@ class Proved:
     """The claim holds, as the draft shows; `remarks` are for the user only.
 
     `beyond` is a refutation of the same claim with more asked (a larger radius), `further` are certificates of a task beside the first, each with
-    a name. `left` says what stayed open, `interrupted` whether the user ended the search.
+    a name. `left` says what stayed open, `interrupted` whether the user ended the search, `resumable` whether another run can go on from there.
     """
 
     draft: Draft
@@ -94,6 +94,7 @@ class Proved:
     beyond: Draft | None = None
     left: str = ""
     interrupted: bool = False
+    resumable: bool = False
     further: tuple[tuple[str, Draft], ...] = ()
 
 

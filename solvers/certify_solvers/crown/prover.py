@@ -221,7 +221,8 @@ def _accuracy(problem: Problem, settings: Settings, effort: Effort, progress: Pr
             raise KeyboardInterrupt
         return Unknown("; ".join((*table.remarks(), *_open_rows(problem, table), *short)))
     left = table.size - made.says["robust_at_least"] - made.says["not_robust_at_least"]
-    return Proved(made, (*table.remarks(), *_open_rows(problem, table)), left=f"{left} rows are open" if left else "", interrupted=table.interrupted)
+    return Proved(made, (*table.remarks(), *_open_rows(problem, table)), left=f"{left} rows are open: of them nothing is claimed" if left else "",
+                  interrupted=table.interrupted, resumable=True)
 
 
 def _open_rows(problem: Problem, table: dataset.Table) -> tuple[str, ...]:

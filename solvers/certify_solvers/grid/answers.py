@@ -20,7 +20,7 @@ from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progr
 from certify_solvers.grid.dispatch import DispatchLP, exact_dual
 from certify_solvers.grid.emission import forest_arrays, pool_arrays, tree_arrays
 from certify_solvers.grid.nodelp import SolverFailed
-from certify_solvers.grid.plan import plan
+from certify_solvers.grid.plan import Stopped, plan
 from certify_solvers.grid.pool import QUANTUM, PoolSearch, TooTight
 from certify_solvers.grid.switching import SwitchSearch
 from certify_solvers.grid.tree import Attack, Search, Tree
@@ -62,7 +62,12 @@ def _planned(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         raise Declined("feature-unsupported", "there is no prover of worst cases with switching yet", fix="use operator=transport or operator=dc")
     try:
         with flagged() as interrupt:
-            return plan(problem, lambda: interrupt.set or effort.left() <= 0, interrupt, progress, effort.left())
+            try:
+                return plan(problem, lambda: interrupt.set or effort.left() <= 0, interrupt, progress, effort.left())
+            except Stopped as trouble:
+                if interrupt.set:
+                    raise KeyboardInterrupt from None
+                return Unknown(str(trouble))
     except SolverFailed as trouble:
         return Unknown(f"the linear programming solver failed: {trouble}")
 
@@ -80,9 +85,17 @@ def _shedding(problem: Problem, network: Network, search: Search, found: Tree | 
     arrays = tree_arrays(network, found)
     given = {name: value for name, value in problem.given.items() if name != "attack"}
     draft = Draft("grid-shedding", 1, given, says, tuple(sorted(network.premises)), PENALTY_TREE.kind, PENALTY_TREE.version, {}, arrays)
-    remarks = [_leaves(found.leaves)] + ([_told(network, search.best.lines, search.best.shed, "bus cut")] if search.best is not None else [])
-    gap = "" if found.complete else f"the search was stopped: the worst case lies between {_about(search.known)} and {_about(found.worst)} MW"
-    return Proved(draft, (*remarks, *((gap,) if gap else ())), left=gap, interrupted=interrupt.set)
+    return _bounded(draft, _leaves(found.leaves), network, search, "" if found.complete else _between(search.known, found.worst), interrupt)
+
+
+def _bounded(draft: Draft, pieces: str, network: Network, search: Search, gap: str, interrupt: Interrupt) -> Proved:
+    """Return a proved bound with the worst attack that is known, and with what a search that was stopped leaves open."""
+    worst = () if search.best is None else (_told(network, search.best.lines, search.best.shed, "bus cut"),)
+    return Proved(draft, (pieces, *worst), left=gap, interrupted=interrupt.set)
+
+
+def _between(low: Fraction, high: Fraction) -> str:
+    return f"the search was stopped: the worst case lies between {_about(low)} and {_about(high)} MW"
 
 
 def _pool(problem: Problem, network: Network, search: PoolSearch, interrupt: Interrupt) -> Outcome:
@@ -125,9 +138,7 @@ def _switching(problem: Problem, network: Network, played: Game, stop: Callable[
     shed = Fraction(round(tree.worst * 10**6), 10**6) + _SWITCH_ROOM if wanted is None else wanted
     draft = Draft("grid-shedding", 1, problem.given, {"shed_mw_at_most": shed}, tuple(sorted(network.premises)), FOREST_TREE.kind,
                   FOREST_TREE.version, {"quantum_mw": QUANTUM}, forest_arrays(network, tree))
-    remarks = [_leaves(len(tree.witnesses))]
-    remarks += [_told(network, plain.best.lines, plain.best.shed, "bus cut")] if plain.best is not None else []
-    return Proved(draft, tuple(remarks))
+    return _bounded(draft, _leaves(len(tree.witnesses)), network, plain, "" if tree.complete else _between(plain.known, shed), interrupt)
 
 
 def _attack(problem: Problem, network: Network, played: Game, stop: Callable[[], bool], progress: Progress) -> Outcome:

@@ -7,6 +7,7 @@ Sparse flows are asked for at a bound of at most the target, by a weighted l_1 n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,8 +110,13 @@ class PairLP:
         self.highs.changeCoeff(self.rows[2], self.eta, float(budget))
         return closed
 
-    def solve(self, weights: Array | None, value: float) -> tuple[float, Array] | None:
-        """Return (value of the objective, pair flows): least bound without weights, else least weighted size at a bound of at most `value`."""
+    def solve(self, weights: Array | None, value: float, out: Sequence[int] = ()) -> tuple[float, Array] | None:
+        """Return (value of the objective, pair flows): least bound without weights, else least weighted size at a bound of at most `value`.
+
+        Pairs in `out` carry nothing, until the next node is entered.
+        """
+        for e in out:
+            self.highs.changeColBounds(e, 0.0, 0.0)
         pairs, columns = len(self.pairs), self.zeta + len(self.network.lines)
         cost = np.zeros(columns)
         if weights is None:

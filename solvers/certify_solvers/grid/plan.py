@@ -31,6 +31,10 @@ from certify_solvers.grid.tree import Search
 _FIRST, _MORE, _ROOM = 200, 40, Fraction(4, 10**6)  # attacks to start with, and a round; MW between a dual bound and a pool's
 
 
+class Stopped(Exception):
+    """The search was stopped before anything could be shown."""
+
+
 class Planner:
     """The attacks and the oracle of one problem; what differs between operators is in the two classes below."""
 
@@ -157,6 +161,8 @@ class DcPlanner(Planner):
         found = self._sweep(defence, shed + _ROOM)
         if not found.sweep.done:
             found = self._sweep(defence, None)
+        if not found.sweep.done:
+            raise Stopped("the sweep over all attacks on the best plan so far was stopped: in the DC model nothing is shown before its end")
         return found.bound(), {"quantum_mw": QUANTUM}, pool_arrays(found, found.chosen())
 
     def bounds(self, shown: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -88,6 +88,8 @@ class Grid:
         """Return the outcome of one problem; raises Declined `backend-missing` without the solver HiGHS."""
         if problem.options["method"] not in _METHODS:
             raise UsageError("setting-value", f"--set method={problem.options['method']}: not one of {', '.join(_METHODS)}", fix="give auto")
+        if effort.resume is not None:
+            raise UsageError("setting-value", f"--resume: {problem.kind} asks one question, and has no rows to keep", fix="leave it out")
         try:
             from certify_solvers.grid.answers import answer
         except ImportError as trouble:

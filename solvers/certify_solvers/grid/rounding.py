@@ -17,7 +17,7 @@ from certify.readers.power import Network
 from certify.rules.attacks import Game, dearest
 
 Integers = np.ndarray[Any, Any]
-_ROOM = 1 << 61
+_ROOM, _LONG = 1 << 61, 10**6
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,24 +30,30 @@ class Witness:
     shed: int
 
 
+def _inward(limit: Fraction) -> Fraction:
+    """Return a limit, or a little less of it where its denominator is long: that of an angle limit, which holds digits of pi."""
+    return limit if limit.denominator <= _LONG else Fraction(int(limit * _LONG), _LONG)
+
+
 class Rounding:
     """Rounds flows of one network; scales are multiples of `quantum`, the common denominator of its data."""
 
     def __init__(self, network: Network, played: Game) -> None:
         self.network = network
-        ends = [end for line in network.lines for end in (line.low, line.high) if end is not None]
+        limits = [[None if end is None else _inward(end) for end in side]
+                  for side in ([line.low for line in network.lines], [line.high for line in network.lines])]
+        ends = [end for side in limits for end in side if end is not None]
         self.quantum = lcm(*(value.denominator for value in (*network.demand, *network.supply, *ends)))
         self.start = np.array([line.start for line in network.lines])
         self.end = np.array([line.end for line in network.lines])
         self.demand, self.supply = ([int(v * self.quantum) for v in side] for side in (network.demand, network.supply))
-        self.low, self.high = ([None if end is None else int(end * self.quantum) for end in side]
-                               for side in ([line.low for line in network.lines], [line.high for line in network.lines]))
+        self.low, self.high = ([None if end is None else int(end * self.quantum) for end in side] for side in limits)
         self.costs = np.array(played.costs, np.int64)
         self.limits = Limits()
         largest = max([*self.demand, *self.supply, *(abs(v) for v in (*self.low, *self.high) if v is not None), 1])
         self.most = max(1, _ROOM // (largest * self.quantum * (len(network.lines) + len(network.numbers) + 2)))
         vertices = lcm(*range(1, min(played.budget, 12) + 1)) if played.budget else 1
-        self.scales = [s for s in dict.fromkeys((vertices, 60 * vertices, 420_000_000)) if s * self.quantum <= self.most] or [1]
+        self.scales = [s for s in dict.fromkeys((vertices, 60 * vertices, 420_000_000)) if s * self.quantum <= self.most]
         self._neighbours: list[list[tuple[int, int, int]]] = [[] for _ in network.numbers]
         for k, line in enumerate(network.lines):
             self._neighbours[line.start].append((line.end, k, 1))

@@ -41,17 +41,24 @@ class SwitchSearch:
         self.refuting: tuple[int, ...] | None = None
 
     def run(self, target: float, demanded: bool) -> ForestTree | None:
-        """Return a tree; the target rises where it must, unless it is demanded: then None where it can't be shown (`refuting`: at which attack)."""
+        """Return a tree; the target rises where it must, unless it is demanded: then None where it can't be shown (`refuting`: at which attack).
+
+        A search that is stopped closes what is open with the best of one forest a node, so its tree bounds all attacks too, by more.
+        """
         tree = ForestTree(_UNITS)
         stack: list[tuple[tuple[int, ...], Integers, int]] = [((), np.array(self.played.free), self.played.budget)]
         while stack:
             attacked, free, budget = stack.pop()
             if len(tree.nodes) % 20 == 0:
                 self.progress("searching", {"nodes": len(tree.nodes), "open": len(stack), "MW": f"{target:.6g}"})
-            if self.stop():
-                return None
             affordable = free & (self.costs <= budget)
-            found = self._leaf(attacked, free, budget, target)
+            if self.stop():
+                if demanded:
+                    return None
+                found, shed = self._fallback(attacked, free, budget)
+                target, tree.complete = max(target, shed), False
+            else:
+                found = self._leaf(attacked, free, budget, target)
             if found is None and not affordable.any():
                 found, shed = self._only(attacked)
                 if found is None or (demanded and shed > target):
@@ -92,11 +99,23 @@ class SwitchSearch:
             weights[extra] *= 1.5
         return None
 
-    def _cycles(self, flow: Any) -> list[int]:
-        """Return the pairs with flow that close a cycle with larger ones."""
+    def _fallback(self, attacked: tuple[int, ...], free: Integers, budget: int) -> tuple[Any, float]:
+        """Return a witness for a node on one forest, and the bound that it shows: at worst with all lines open, and all demand."""
+        closed = self.program.at(attacked, free, budget)
+        _, flow = self.program.solve(None, 0.0) or (0.0, np.zeros(len(self.program.pairs)))
+        found = self.program.solve(None, 0.0, self._cycles(flow, 0.0))
+        everything = float(self.network.total)
+        made = None if found is None or found[0] >= everything else self._exact(attacked, free, budget, found[1], closed, found[0] + _MARGIN)
+        if found is not None and made is not None:
+            return made, found[0] + 2 * _MARGIN
+        nothing = np.zeros(0, np.int64)
+        return (0, [0] * len(flow), np.zeros(len(closed), "|u1"), nothing, nothing), everything
+
+    def _cycles(self, flow: Any, least: float = _EPS) -> list[int]:
+        """Return the pairs with a flow of more than `least` (0: all pairs) that close a cycle with larger ones."""
         joined, extra = UnionFind(len(self.network.numbers)), []
         for e in np.argsort(-np.abs(flow), kind="stable").tolist():
-            if abs(flow[e]) <= _EPS:
+            if least and abs(flow[e]) <= least:
                 break
             if not joined.join(*self.program.pairs[e]):
                 extra.append(e)
