@@ -20,10 +20,13 @@ from certify_solvers.grid.paper.trilevel import TriLevel
 LARGE = 1e4  # for the multiplier of Ohm's law, so that M1 alone is on trial
 
 
-def solved(network: Network, played: Game, ohm: bool, m1: float, seconds: float) -> tuple[str, float, float, float]:
-    """Return HiGHS' status, its best value, its bound, and the CPU seconds, for the attacker's program with M1."""
+def solved(network: Network, played: Game, ohm: bool, m1: float, seconds: float, prices: float | None = None) -> tuple[str, float, float, float]:
+    """Return HiGHS' status, its best value, its bound, and the CPU seconds, for the attacker's program with M1, and prices of at most so much."""
     problem = TriLevel(network, played, played.costs, 0, ohm, m1, LARGE)
     model = linearise.apply(problem, dualise.apply(problem))
+    for price in model.pi.values() if prices is not None else ():
+        price.setlb(-prices)
+        price.setub(prices)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.lp"
         model.write(str(path), format=ProblemFormat.cpxlp)

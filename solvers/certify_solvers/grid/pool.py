@@ -23,7 +23,7 @@ from certify_solvers.grid.nodelp import SolverFailed
 
 Integers = np.ndarray[Any, Any]
 QUANTUM = Fraction(1, 10**9)
-_BLOCK, _FIRST, _HEAD, _MOST_PAIRS = 1024, 6, 6, 3_000_000
+_BLOCK, _FIRST, _HEAD, _SAMPLE = 1024, 6, 6, 300
 _MARGIN, _MOST_MARGIN = Fraction(2, 10**6), Fraction(1, 10**3)  # MW above the worst optimum: outward rounding and the quantum cost that much
 
 
@@ -153,15 +153,15 @@ class PoolSearch:
                     hard.setdefault(left.shape[1], []).append(left)
             if self.stop():
                 return order
-        blocks = [np.concatenate(parts) for parts in hard.values()]
-        rest = order[_HEAD:]
-        if not blocks or sum(map(len, blocks)) * len(rest) > _MOST_PAIRS:
-            return head if not blocks else order
-        served = np.concatenate([np.stack([~left_by(block, witness) for witness in rest], axis=1) for block in blocks])
-        while served.size:
-            best = int(served.sum(axis=0).argmax())
-            if not served[:, best].any():
-                return order  # rounding: what the sweep covered is not covered in this order
-            head.append(rest[best])
-            served = served[~served[:, best]]
+        blocks, rest, rng = [np.concatenate(parts) for parts in hard.values()], order[_HEAD:], np.random.default_rng(0)
+        while blocks:  # a small set for a sample, then the same for a sample of what that leaves
+            sample = [block[rng.choice(len(block), min(len(block), _SAMPLE), replace=False)] for block in blocks]
+            served = np.concatenate([np.stack([~left_by(part, witness) for witness in rest], axis=1) for part in sample])
+            while served.size:
+                best = int(served.sum(axis=0).argmax())
+                if not served[:, best].any() or self.stop():
+                    return order  # rounding: what the sweep covered is not covered in this order
+                served = served[~served[:, best]]
+                head.append(rest[best])
+                blocks = [left for block in blocks if len(left := block[left_by(block, rest[best])])]
         return head
