@@ -11,7 +11,10 @@ from certify.cli.trusted import imported
 VECTORS = Path(__file__).parent / "vectors"
 BUDGETS = [("region", "one-leaf", 2400), ("robust", "one-leaf", 2400), ("region", "exec32-splits", 2550), ("robust", "exec32-splits", 2550),
            ("region", "exact-int-splits", 2700), ("robust", "exact-int-splits", 2700), ("region", "counterexample", 2400),
-           ("accuracy", "robust-rows-only", 2550)]
+           ("accuracy", "robust-rows-only", 2550),
+           # aimed at: 1,300, with a pool 1,500 (docs/trust.md); here they are kept from growing
+           ("grid-shedding", "tree", 1350), ("grid-shedding", "pool", 1600), ("grid-shedding", "forest", 1840), ("grid-attack", "cut", 1290),
+           ("grid-attack", "dual", 1290), ("grid-defence-limit", "limit", 1340)]
 """Kind of claim, name of a vector, and how many lines of code its verdict may rest on."""
 
 
