@@ -14,7 +14,7 @@ from certify.certificate import Checked, Claim, Evidence, Files, Kind, Role
 from certify.errors import Rejected
 from certify.fields import Field, Rational, Record
 from certify.limits import Limits
-from certify.rules.attacks import FIELDS, ROWS, defended_network
+from certify.rules.attacks import FIELDS, ROWS, defended_network, rows_of
 from certify.rules.grid_words import attacker, defender, listed_rows, model, mw, rounded
 from certify.rules.shedding_dual import CUT, DC_DUAL, bounds, require_attack, require_kind
 
@@ -24,7 +24,7 @@ _GIVEN: Mapping[str, Field] = {**FIELDS, "attack": ROWS}
 def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Checked:
     """Return what was checked if the evidence establishes the claim; raises Rejected or Declined."""
     network, played = defended_network(claim.given, files, limits, attack=True)
-    attacked = require_attack(network, played, claim.given["attack"], claim.given["defended"])
+    attacked = require_attack(rows_of(network), played, claim.given["attack"], claim.given["defended"])
     require_kind(evidence.kind, claim.given["operator"])
     bound, = bounds(network, [attacked], {name: array[None] for name, array in evidence.arrays.items()}, evidence.items.get("scale", ()), limits)
     if bound < claim.says["shed_mw_at_least"]:

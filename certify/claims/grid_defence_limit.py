@@ -13,7 +13,7 @@ from certify.certificate import ArraySpec, Checked, Claim, Evidence, EvidenceSpe
 from certify.errors import Rejected
 from certify.fields import Field, Integer, Nullable, Rational, Record
 from certify.limits import Limits
-from certify.rules.attacks import COSTS, QUESTION, ROWS, costs_of, game, lines_of, network_of
+from certify.rules.attacks import COSTS, QUESTION, ROWS, costs_of, game, lines_of, network_of, rows_of
 from certify.rules.grid_words import attacker, budget, model, mw, rounded
 from certify.rules.hitting import require_hit
 from certify.rules.shedding_dual import CUT, DC_DUAL, SCALE, bounds, require_attack, require_kind
@@ -36,8 +36,9 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
     if by_cut == by_dual or (by_cut and len(arrays) + len(evidence.items) != 3):
         raise Rejected("array-shape", "each attack has a side, or prices and a circulation with their scales", where="evidence.arrays")
     require_kind(CUT.kind if by_cut else DC_DUAL.kind, given["operator"])
-    limits.spend(1000 * arrays["attacks"].size, "reading attacks")
-    attacks = [require_attack(network, played, _rows(row), (), "evidence array attacks") for row in arrays["attacks"].tolist()]
+    limits.spend(5000 * (len(arrays["attacks"]) + arrays["attacks"].size), "reading attacks")
+    index = rows_of(network)
+    attacks = [require_attack(index, played, _rows(row), (), "evidence array attacks") for row in arrays["attacks"].tolist()]
     worst = min(bounds(network, attacks, arrays, evidence.items.get("scale", ()), limits), default=claim.says["shed_mw_at_least"])
     if worst < claim.says["shed_mw_at_least"]:
         raise Rejected("bound-too-strong", f"an attack is shown to shed {mw(worst)} MW, not {mw(claim.says['shed_mw_at_least'])}",

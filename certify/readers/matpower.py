@@ -100,7 +100,7 @@ def read_case(data: bytes, limits: Limits) -> Case:
     limits.spend(1000 * len(data), "reading the case")
     if bad := _CONTROL.search(data):
         raise _refusal("case-code", "a control character, or a line that ends with a lone carriage return", data.count(b"\n", 0, bad.start()) + 1)
-    matrices, base, unknown = _statements(data)
+    matrices, base, unknown = _statements(data, limits)
     for name in ("bus", "gen", "branch"):
         if not matrices.get(name):
             raise Declined("case-empty", f"mpc.{name} is missing or empty", fix="give a transmission case with buses, units and branches")
@@ -115,7 +115,7 @@ def read_case(data: bytes, limits: Limits) -> Case:
     return Case(base, buses, tuple(_unit(row, known) for row in matrices["gen"]), tuple(_branch(row, known) for row in matrices["branch"]))
 
 
-def _statements(data: bytes) -> tuple[dict[str, list[_Row]], Fraction | None, list[tuple[int, str]]]:
+def _statements(data: bytes, limits: Limits) -> tuple[dict[str, list[_Row]], Fraction | None, list[tuple[int, str]]]:
     """Return the matrices, the base power, and the names with lines of matrices that are not known."""
     matrices: dict[str, list[_Row]] = {}
     base, unknown, seen = None, [], set[str]()
@@ -140,7 +140,7 @@ def _statements(data: bytes) -> tuple[dict[str, list[_Row]], Fraction | None, li
         if rest[:1] == b"{" and name in _NAMES:
             _cell(line[line.index(b"{") + 1 :], number, lines)
         elif rest[:1] == b"[":
-            matrices[name] = _matrix(rest[1:], number, lines, name)
+            matrices[name] = _matrix(rest[1:], number, lines, name, limits)
             if name not in _COLUMNS and name not in _NAMES:
                 unknown.append((number, name))
         elif name in _COLUMNS:
@@ -167,9 +167,17 @@ def _code(line: bytes, number: int) -> bytes:
     return code.strip(b" \t")
 
 
-def _matrix(code: bytes, number: int, lines: Iterator[tuple[int, bytes]], name: str) -> list[_Row]:
+def _matrix(code: bytes, number: int, lines: Iterator[tuple[int, bytes]], name: str, limits: Limits) -> list[_Row]:
     """Return the rows of a matrix, from behind its bracket to `];`; all are equally long."""
     rows: list[_Row] = []
+
+    def close(start: int, row: list[bytes]) -> list[bytes]:
+        limits.spend(5000 * len(row), "reading the case")
+        if len(rows) == _MOST_ROWS:
+            raise Declined("limit-reached", f"mpc.{name} has more than {_MOST_ROWS} rows", fix="give a smaller case")
+        rows.append((start, tuple(row)))
+        return []
+
     row: list[bytes] = []
     start = number
     while True:
@@ -189,8 +197,7 @@ def _matrix(code: bytes, number: int, lines: Iterator[tuple[int, bytes]], name: 
                 row.append(token)
                 comma = False
             if token in (b";", b"]") and row:
-                rows.append((start, tuple(row)))
-                row = []
+                row = close(start, row)
             if token == b"]":
                 if not re.fullmatch(rb"[ \t]*;[ \t]*", code[found.end():]):
                     raise _refusal("case-code", f"mpc.{name} does not end with `];`", number)
@@ -198,8 +205,7 @@ def _matrix(code: bytes, number: int, lines: Iterator[tuple[int, bytes]], name: 
         if comma and not continued:
             raise _refusal("case-literal", "a line ends with a comma", number)
         if row and not continued:
-            rows.append((start, tuple(row)))
-            row = []
+            row = close(start, row)
         number, line = next(lines, (0, b""))
         if not number:
             raise Declined("case-code", f"the file ends inside mpc.{name}: it is cut off", fix="fetch the file again")
@@ -207,8 +213,6 @@ def _matrix(code: bytes, number: int, lines: Iterator[tuple[int, bytes]], name: 
 
 
 def _checked(rows: list[_Row], name: str) -> list[_Row]:
-    if len(rows) > _MOST_ROWS:
-        raise Declined("limit-reached", f"mpc.{name} has more than {_MOST_ROWS} rows", fix="give a smaller case")
     least = _COLUMNS.get(name, 0)
     for number, row in rows:
         if len(row) != len(rows[0][1]) or len(row) < least or (name == "branch" and len(row) == 12):

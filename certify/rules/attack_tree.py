@@ -26,12 +26,18 @@ Integers = np.ndarray[Any, Any]
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """Lines that are attacked, which lines still can be [lines], their costs, and the budget that is left."""
+    """Lines that are attacked, which lines still can be [lines], the costs of all lines, and the budget that is left."""
 
     attacked: tuple[int, ...]
     free: Integers
-    costs: Integers
+    prices: Integers
     budget: int
+
+    @property
+    def costs(self) -> Integers:
+        """The costs of the free lines."""
+        costs: Integers = self.prices[self.free]
+        return costs
 
 
 def worst_leaf(network: Network, game: Game, tree: Integers, records: int, bound: Callable[[int, Leaf], Fraction],
@@ -42,6 +48,7 @@ def worst_leaf(network: Network, game: Game, tree: Integers, records: int, bound
     """
     limits.within(len(tree), "tree_nodes", "nodes of the tree")
     limits.spend(len(tree) * (20_000 + 20 * len(network.lines)), "walking the tree")
+    limits.within(min(len(tree), limits.tree_depth) * len(network.lines), "memory", "memory for a path of the tree in bytes")
     costs = np.array(game.costs, np.int64)
     used = np.zeros(records, bool)
     worst, leaves = Fraction(0), 0
@@ -51,8 +58,7 @@ def worst_leaf(network: Network, game: Game, tree: Integers, records: int, bound
             raise Rejected("branch-invalid", f"this node can't branch on line {item}: it is not free, or costs too much", where="evidence array tree")
         free = state.free.copy()
         free[item] = False
-        left = costs[free]
-        return (Leaf((*state.attacked, item), free, left, state.budget - game.costs[item]), Leaf(state.attacked, free, left, state.budget))
+        return (Leaf((*state.attacked, item), free, costs, state.budget - game.costs[item]), Leaf(state.attacked, free, costs, state.budget))
 
     def leaf(state: Leaf, record: int) -> None:
         nonlocal worst, leaves
@@ -63,7 +69,7 @@ def worst_leaf(network: Network, game: Game, tree: Integers, records: int, bound
         leaves += 1
 
     free = np.array(game.free, bool)
-    end = walk(tree, 0, Leaf((), free, costs[free], game.budget), children, leaf, limits)
+    end = walk(tree, 0, Leaf((), free, costs, game.budget), children, leaf, limits)
     if end != len(tree):
         raise Rejected("tree-malformed", f"{len(tree) - end} entries are left over", where="evidence array tree")
     if not bool(used.all()):

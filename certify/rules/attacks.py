@@ -74,9 +74,14 @@ def game(network: Network, given: Mapping[str, Any], defended: Sequence[int]) ->
     return Game(costs_of(network, given["attack_costs"], "attack_costs"), tuple(k in free for k in everything), given["attacks"])
 
 
+def rows_of(network: Network) -> dict[int, int]:
+    """Return the index of the line in each row of the file that has one."""
+    return {line.row: k for k, line in enumerate(network.lines)}
+
+
 def lines_of(network: Network, rows: Sequence[int], where: str) -> list[int]:
     """Return the indices of the lines in rows of the file; raises Rejected `malformed`."""
-    index = {line.row: k for k, line in enumerate(network.lines)}
+    index = rows_of(network)
     for row in rows:
         if row not in index:
             raise malformed(f"row {row} of mpc.branch is no line in service", f"claim.given.{where}")
@@ -106,13 +111,15 @@ def dearest(values: np.ndarray[Any, Any], costs: np.ndarray[Any, Any], budget: i
     values, costs = values[costs <= budget], costs[costs <= budget]
     if not values.size:
         return 0
+    each = 5 if values.dtype == object else 1  # times as long as int64
+    limits.spend(1000 * (each - 1) * values.size, "sorting long integers")
     if costs.min() == costs.max():
         taken = min(budget // int(costs[0]), values.size)
         return int(np.sort(values)[values.size - taken :].sum())
-    room = min(budget, int(costs.sum()))
+    room = min(budget, sum(costs.tolist()))  # in int64 the sum of many large costs would wrap around to a small one
     if room > _MOST_ROOM:
         raise Declined("limit-reached", f"a budget of {room} with different costs, at most {_MOST_ROOM} is checked", fix="use smaller whole costs")
-    limits.spend(20 * values.size * (room + 1), "a knapsack over the budget")
+    limits.spend(20 * each * values.size * (room + 1), "a knapsack over the budget")
     best = np.zeros(room + 1, values.dtype)
     for value, cost in zip(values, costs.tolist(), strict=True):
         best[cost:] = np.maximum(best[cost:], best[: best.size - cost] + value)

@@ -55,10 +55,13 @@ def check_forests(network: Network, flow: Integers, scale: Integers, closed: Int
     if bool((scale < 1).any()) or bool((closed > 1).any()) or bool((kind > 1).any()) or bool(flow[kind == 1].any()):
         raise Rejected("evidence-range", "a scale is below 1, `closed` or `kind` is not 0 or 1, or a dispatch has flows", where="evidence")
     limits.spend(20_000 * len(scale) * (len(lines) + len(network.numbers)), "checking flows on forests")
+    limits.within(80 * len(scale) * len(lines), "memory", "memory for flows in bytes")
     place = {frozenset(pair): e for e, pair in enumerate(pairs)}
     members: list[list[int]] = [[] for _ in pairs]
     for k, line in enumerate(lines):
         members[place[frozenset((line.start, line.end))]].append(k)
+    digits = [sum(sum(map(int.bit_length, lines[k].susceptance.as_integer_ratio())) for k in mine) // 64 for mine in members]
+    limits.spend(20 * len(scale) * sum(len(mine) * words * words for mine, words in zip(members, digits, strict=True)), "sharing flows of circuits")
     size, shed = [], []
     for record, (row, units, shut) in enumerate(zip(flow.tolist(), scale.tolist(), closed.tolist(), strict=True)):
         if kind[record]:
@@ -136,7 +139,7 @@ def forest_tree(network: Network, game: Game, arrays: Mapping[str, Any], quantum
             return witnesses.bound(record, leaf, limits)
         if bool((leaf.costs <= leaf.budget).any()):
             raise Rejected("leaf-uncovered", f"witness {record} is a dispatch, and its leaf can afford a further line", where="evidence array tree")
-        limits.spend(10 * len(network.numbers) ** 3, "angles of a dispatch")
+        limits.spend(10 * len(network.numbers) ** 3 + 5000 * (len(network.numbers) + len(network.lines)), "angles of a dispatch")
         shut = closed[record].astype(bool)
         shut[list(leaf.attacked)] = False
         used = [network.lines[k] for k in np.flatnonzero(shut).tolist()]

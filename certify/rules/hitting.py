@@ -41,6 +41,8 @@ def require_hit(attacks: Sequence[frozenset[int]], tree: np.ndarray[Any, Any], c
             raise Rejected("hitting-touched", f"a node names the attack {item}, which the defence of the node touches", where="evidence array tree")
         used.add(item)
         candidates = sorted(line for line in attacks[item] - outside if line in defendable and costs[line] <= left)
+        limits.spend(100 * len(candidates) * (len(candidates) + len(outside)), "the children of a node")
+        limits.within(100 * len(candidates) * (len(candidates) + len(outside)) * (len(inside) + 1), "memory", "memory for open nodes in bytes")
         return [(inside | {line}, outside | frozenset(candidates[:k]), left - costs[line]) for k, line in enumerate(candidates)]
 
     def leaf(state: _State, record: int) -> None:

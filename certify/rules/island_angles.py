@@ -23,15 +23,17 @@ from certify.rules.balls import Array
 from certify.rules.graphs import UnionFind, spanning_forest
 
 Integers = np.ndarray[Any, Any]
+_KEPT = 1 << 22  # islands and links of lines that are remembered, in all
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A block of attacks [attacks, size], which of their lines are taken out numerically, and the island of each bus [buses, attacks or 1]."""
+    """A block of attacks [attacks, size], which of their lines are taken out numerically, and the partition of each: a column of `islands`."""
 
     attacks: Integers
     removed: Integers
     islands: Integers
+    kind: Integers
 
 
 class Proposals:
@@ -40,7 +42,7 @@ class Proposals:
     def __init__(self, network: Network, limits: Limits) -> None:
         self.network, self.limits = network, limits
         lines, buses = len(network.lines), len(network.numbers)
-        limits.within(8 * (2 * buses * buses + lines * lines + lines * buses), "memory", "memory for the inverse of the network in bytes")
+        limits.within(8 * (4 * buses * buses + lines * lines + 3 * lines * buses), "memory", "memory for the inverse of the network in bytes")
         limits.spend(10 * (buses**3 + lines * buses * (lines + buses)), "inverting the network")
         self.start, self.end = (np.array(ends, np.int64) for ends in ([line.start for line in network.lines], [line.end for line in network.lines]))
         self.susceptance = np.array([float(line.susceptance) for line in network.lines])
@@ -53,7 +55,8 @@ class Proposals:
         except np.linalg.LinAlgError:  # susceptances of very different sizes: any angles will do
             self.inverse = np.zeros((buses, buses))
         self.columns = incidence @ self.inverse.T  # Z', one row a line
-        self.transfer = self.susceptance[:, None] * (incidence @ self.columns.T)
+        self.transfer = incidence @ self.columns.T
+        self.transfer *= self.susceptance[:, None]
         self.labels = self._labels()
         self.keys = np.random.default_rng(1).integers(1, 1 << 62, lines)
         self.known: dict[int, tuple[Integers, Integers]] = {}
@@ -87,7 +90,7 @@ class Proposals:
         cutting = core.any(axis=1)
         whole = np.flatnonzero(~cutting)
         if whole.size:
-            yield whole, Shape(attacks[whole], np.ones((whole.size, size), bool), self.islands[:, None])
+            yield whole, Shape(attacks[whole], np.ones((whole.size, size), bool), self.islands[:, None], np.zeros(whole.size, np.int64))
         split = np.flatnonzero(cutting)
         if split.size:
             attacks, core = attacks[split], core[split]
@@ -96,11 +99,14 @@ class Proposals:
             parts = []
             for key, row in zip(kinds.tolist(), first.tolist(), strict=True):
                 if key not in self.known:
+                    self.limits.spend(5000 * (len(self.labels) + len(self.islands)), "islands after an attack")
+                    if len(self.known) * (len(self.labels) + len(self.islands)) > _KEPT:
+                        self.known.clear()
                     self.known[key] = self._split(attacks[row][core[row]].tolist())
                 parts.append(self.known[key])
             links = np.stack([links for _, links in parts])
             removed = ~links[kind[:, None], attacks]
-            yield split, Shape(attacks, removed, np.stack([islands for islands, _ in parts], axis=1)[:, kind])
+            yield split, Shape(attacks, removed, np.stack([islands for islands, _ in parts], axis=1), kind)
 
     def _split(self, core: list[int]) -> tuple[Integers, Integers]:
         """Return the islands without the core lines, and which lines are a forest of core lines between them."""
@@ -116,6 +122,8 @@ class Proposals:
         count, size = shape.attacks.shape
         given, taken = balanced(shape.islands, supply[:, None], demand[:, None])
         theta = self.inverse @ (given - taken)
+        if theta.shape[1] > 1:
+            theta, given, taken = theta[:, shape.kind], given[:, shape.kind], taken[:, shape.kind]
         if not size:
             return np.broadcast_to(theta, (len(theta), count)), given, taken
         starts, ends = self.start[shape.attacks], self.end[shape.attacks]
@@ -169,11 +177,10 @@ def components(network: Network, without: frozenset[int]) -> Integers:
 
 def balanced(islands: Integers, supply: Array, demand: Array) -> tuple[Array, Array]:
     """Return supply and demand [buses, attacks or 1] scaled down so that each island [buses, attacks or 1] is in balance."""
-    up, down = np.zeros(islands.shape), np.zeros(islands.shape)
-    for island in range(int(islands.max()) + 1):
-        mine = islands == island
-        given, taken = (mine * supply).sum(axis=0), (mine * demand).sum(axis=0)
-        least = np.minimum(given, taken)
-        up += mine * np.divide(least, given, out=np.zeros_like(given), where=given > 0)
-        down += mine * np.divide(least, taken, out=np.zeros_like(taken), where=taken > 0)
-    return supply * up, demand * down
+    count = int(islands.max(initial=0)) + 1
+    place = islands + count * np.arange(islands.shape[1])
+    given, taken = (np.bincount(place.ravel(), np.broadcast_to(part, place.shape).ravel()) for part in (supply, demand))
+    least = np.minimum(given, taken)
+    up = np.divide(least, given, out=np.zeros_like(given), where=given > 0)
+    down = np.divide(least, taken, out=np.zeros_like(taken), where=taken > 0)
+    return supply * up[place], demand * down[place]

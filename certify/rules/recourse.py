@@ -35,7 +35,7 @@ from certify.rules.enumeration import attacks_within
 from certify.rules.island_angles import Proposals
 
 Integers = np.ndarray[Any, Any]
-_BLOCK = 1024
+_BLOCK = 768
 _STAGES = (4, 16)  # after so many dispatches, what is left waits until there is a block of it
 
 
@@ -118,7 +118,8 @@ class Coverage:
 
     def left(self, attacks: Integers, supply: Array, demand: Array, wanted: float) -> Integers:
         """Return which attacks are not served `wanted` MW by one dispatch (a mask)."""
-        self.limits.spend((self.cost + (20 << attacks.shape[1])) * len(attacks), "serving demand after attacks")
+        subsets = 1 << attacks.shape[1]
+        self.limits.spend(200_000 + 20_000 * subsets + (self.cost + 20 * subsets) * len(attacks), "serving demand after attacks")
         found = np.zeros(len(attacks))
         for which, shape in self.proposals.shapes(attacks):
             theta, given, taken = self.proposals.angles(shape, supply, demand)

@@ -41,13 +41,14 @@ def require_kind(kind: str, operator: str) -> None:
         raise Rejected("evidence-kind", f"evidence of kind {kind!r} says nothing about operator {operator!r}", where="evidence.kind")
 
 
-def require_attack(network: Network, played: Game, rows: Sequence[int], defended: Sequence[int], where: str = "claim.given.attack") -> frozenset[int]:
-    """Return the lines of an attack; raises Rejected `attack-row`, `attack-defended` or `attack-over-budget`, `malformed` for rows twice."""
+def require_attack(index: Mapping[int, int], played: Game, rows: Sequence[int], defended: Sequence[int],
+                   where: str = "claim.given.attack") -> frozenset[int]:
+    """Return the lines of an attack, by the line of each row; raises Rejected `attack-row`, `attack-defended`, `attack-over-budget`, `malformed`."""
     if any(a >= b for a, b in pairwise(rows)):
         raise malformed("rows are not in ascending order, each once", where)
-    index = {line.row: k for k, line in enumerate(network.lines)}
+    hardened = set(defended)
     for row in rows:
-        if row in defended:
+        if row in hardened:
             raise Rejected("attack-defended", f"row {row} is defended", where=where)
         if row not in index or not played.free[index[row]]:
             raise Rejected("attack-row", f"row {row} of mpc.branch is no line in service that can be attacked", where=where)
@@ -66,7 +67,10 @@ def bounds(network: Network, attacks: Sequence[frozenset[int]], arrays: Mapping[
     for name in widths.keys() & arrays.keys():
         if arrays[name].shape != (len(attacks), widths[name]):
             raise Rejected("array-shape", f"{list(arrays[name].shape)}, not {[len(attacks), widths[name]]}", where=f"evidence array {name}")
-    words = sum(line.susceptance.numerator.bit_length() for line in network.lines) // 64  # of the common denominator that a sum of fractions gets
+    parts = {part.denominator for part in (*network.demand, *network.supply, *network.consumption)}
+    parts |= {end.denominator for line in network.lines for end in (line.low, line.high) if end is not None}
+    parts |= {line.susceptance.numerator for line in network.lines if "circulation" in arrays}
+    words = sum(part.bit_length() for part in parts) // 64  # at most so many in the common denominator that a sum of fractions gets
     limits.spend(len(attacks) * (len(network.numbers) + len(network.lines)) * (10_000 + words * words), "bounds on the shed of attacks")
     if "side" in arrays:
         if bool((arrays["side"] > 1).any()):

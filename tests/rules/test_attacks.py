@@ -14,7 +14,7 @@ import power_networks as power
 from certify.limits import Limits
 from certify.readers.matpower import read_case
 from certify.readers.power import Network, power_network
-from certify.rules.attacks import Game, dearest, defended_network, game
+from certify.rules.attacks import Game, dearest, defended_network, game, rows_of
 from certify.rules.enumeration import attacks_within
 from certify.rules.shedding_dual import require_attack
 from toolkit import refused
@@ -151,14 +151,14 @@ def test_an_attack_is_within_the_game() -> None:
     grid, network = _network(rng)
     rows = [line.row for line in network.lines]
     played = game(network, _asked(grid, attackable=tuple(rows[:2]), attack_costs=((rows[0], 2),), attacks=2), [])
-    assert require_attack(network, played, [rows[0]], []) == {0} and require_attack(network, played, [], []) == frozenset()
-    refused("attack-over-budget", require_attack, network, played, rows[:2], [])
-    refused("attack-row", require_attack, network, played, [rows[2]], [])
-    refused("attack-row", require_attack, network, played, [1000], [])
-    refused("malformed", require_attack, network, played, [rows[1], rows[1]], [])
-    refused("malformed", require_attack, network, played, [rows[1], rows[0]], [])
+    assert require_attack(rows_of(network), played, [rows[0]], []) == {0} and require_attack(rows_of(network), played, [], []) == frozenset()
+    refused("attack-over-budget", require_attack, rows_of(network), played, rows[:2], [])
+    refused("attack-row", require_attack, rows_of(network), played, [rows[2]], [])
+    refused("attack-row", require_attack, rows_of(network), played, [1000], [])
+    refused("malformed", require_attack, rows_of(network), played, [rows[1], rows[1]], [])
+    refused("malformed", require_attack, rows_of(network), played, [rows[1], rows[0]], [])
     hardened = game(network, _asked(grid, attackable=tuple(rows[:2])), [rows[1]])
-    refused("attack-defended", require_attack, network, hardened, [rows[1]], [rows[1]])
+    refused("attack-defended", require_attack, rows_of(network), hardened, [rows[1]], [rows[1]])
 
 
 def test_the_oracle_itself() -> None:

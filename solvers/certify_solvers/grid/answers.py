@@ -12,7 +12,7 @@ import numpy as np
 from certify.claims.grid_shedding import FOREST_TREE, PENALTY_TREE, POLICY_POOL
 from certify.errors import Declined
 from certify.readers.power import Network
-from certify.rules.attacks import Game, defended_network, network_of
+from certify.rules.attacks import Game, defended_network, network_of, rows_of
 from certify.rules.grid_words import listed_rows, mw
 from certify.rules.shedding_dual import CUT, DC_DUAL, require_attack
 from certify_solvers.common.interrupts import Interrupt, flagged
@@ -144,7 +144,7 @@ def _switching(problem: Problem, network: Network, played: Game, stop: Callable[
 def _attack(problem: Problem, network: Network, played: Game, stop: Callable[[], bool], progress: Progress) -> Outcome:
     """Return the outcome of one attack: the given one, or the worst that is found."""
     rows, dc = problem.given["attack"], problem.given["operator"] == "dc"
-    lines = None if rows is None else tuple(sorted(require_attack(network, played, rows, problem.given["defended"])))
+    lines = None if rows is None else tuple(sorted(require_attack(rows_of(network), played, rows, problem.given["defended"])))
     if dc:
         if lines is None:
             search = PoolSearch(network, played, problem.limits, stop, progress)

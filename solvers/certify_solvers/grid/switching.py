@@ -130,7 +130,7 @@ class SwitchSearch:
         try:
             flows, scale = np.array([rounded], "<i8"), np.array([_UNITS], "<i8")
             made = check_forests(self.network, flows, scale, shut[None], np.zeros(1, "|u1"), self.limits.fresh())
-            bound = made.bound(0, Leaf(attacked, free, self.costs[free], budget), self.limits.fresh())
+            bound = made.bound(0, Leaf(attacked, free, self.costs, budget), self.limits.fresh())
         except Rejected:
             return None
         nothing = np.zeros(0, np.int64)
