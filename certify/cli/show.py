@@ -45,7 +45,7 @@ _POINTS = ("point", "witness")
 @click.option("--subject", "subjects", multiple=True, type=click.Path(path_type=Path), help="A file that the claim is about, for --trusted.")
 @click.option("--evidence", "array", metavar="NAME", help="Print one item or array of the evidence, one entry a line.")
 def show(file: Path, part: str | None, subjects: tuple[Path, ...], array: str | None) -> None:
-    """Show FILE: a certificate, an ONNX model, a VNN-LIB property, points or labels. Nothing is checked."""
+    """Show FILE: a certificate, an ONNX model, a VNN-LIB property, points or labels, or a MATPOWER case. Nothing is checked."""
     limits = Limits()
     data = load_bytes(file, limits)
     if not data.startswith(b"PK\3\4"):
@@ -225,13 +225,17 @@ def _side(part: Part, index: int) -> str:
 
 
 def _subject(path: Path, data: bytes, limits: Limits) -> None:
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".m"):
+        from certify.cli.show_case import case_lines
+        say(f"sha256    {hashlib.sha256(data).hexdigest()}", *case_lines(data, limits))
+        return
     say(f"sha256    {hashlib.sha256(data).hexdigest()}")
     if data.startswith(b"\x93NUMPY"):
         array = read_npy(data)
         between = f", values from {array.min():g} to {array.max():g}" if array.size else ""
         say(f"array     {array.dtype.str} of shape {list(array.shape)} ({array.dtype.name}){between}")
         return
-    name = path.name.removesuffix(".gz")
     if name.endswith(".vnnlib"):
         later = declared_format(data) == "vnnlib-2"
         specification = read_vnnlib2(data, limits) if later else read_vnnlib1(data, limits)
@@ -249,7 +253,7 @@ def _subject(path: Path, data: bytes, limits: Limits) -> None:
     except CertifyError as trouble:
         if name.endswith(".onnx"):
             raise
-        raise UsageError("file-unknown", f"{path.name} is no certificate, .onnx, .vnnlib, .npy or .csv file", where=str(trouble),
+        raise UsageError("file-unknown", f"{path.name} is no certificate, .onnx, .vnnlib, .npy, .csv or .m file", where=str(trouble),
                          fix="check the file") from None
     say(f"network   {network.inputs} inputs {list(network.input_shape)}, {network.outputs} outputs")
     for layer in network.layers:
