@@ -39,7 +39,8 @@ _POINTS = ("point", "witness")
 @click.option("--json", "part", flag_value="json", help="The statement as JSON.")
 @click.option("--tree", "part", flag_value="tree", help="The tree of the evidence, indented.")
 @click.option("--trusted", "part", flag_value="trusted", help="The modules that its verdict rests on, with their lines of code.")
-@click.option("--subject", "subjects", multiple=True, type=click.Path(path_type=Path), help="A file that the claim is about, for --trusted, and to name rows in --tree.")
+@click.option("--subject", "subjects", multiple=True, type=click.Path(path_type=Path),
+              help="A file that the claim is about, for --trusted, and to name rows in --tree.")
 @click.option("--evidence", "array", metavar="NAME", help="Print one item or array of the evidence, one entry a line.")
 def show(file: Path, part: str | None, subjects: tuple[Path, ...], array: str | None) -> None:
     """Show FILE: a certificate, an ONNX model, a VNN-LIB property, points or labels, or a MATPOWER case. Nothing is checked."""

@@ -19,7 +19,8 @@ from certify.claims.grid_defence_limit import HITTING_TREE
 from certify.claims.grid_shedding import FOREST_TREE, PENALTY_TREE
 from certify.limits import Limits
 from certify.readers.power import Network
-from certify.report.trees import Node
+from certify.report.html import Html, join, paragraph, some
+from certify.report.trees import DEEPEST_DRAWN, MOST_DRAWN, Node, counted, drawing, outline
 from certify.rules.attack_tree import Leaf, worst_leaf
 from certify.rules.attacks import defended_network
 from certify.rules.flows import check_flows
@@ -33,33 +34,47 @@ _MOST_LINES = 100  # of an attack
 
 @dataclass(frozen=True)
 class LeafBound:
-    """A leaf in the order of the tree: the rows that are out there, what the attacker can still spend, and the largest shed in MW."""
+    """A leaf in the order of the tree: the rows that are out there, what the attacker can still spend, and the largest shed in MW.
+
+    `counted` are the rows that the bound takes for attacked besides, those of the largest flows; None for other evidence, or where costs differ.
+    """
 
     witness: int
     attacked: tuple[int, ...]
     budget: int
     shed: Fraction
+    counted: tuple[int, ...] | None = None
 
 
 def leaf_bounds(certificate: Certificate, files: Files, limits: Limits) -> tuple[Network, list[LeafBound]]:
     """Return the network and what the checker bounds at each leaf; raises what the check raises."""
     claim, evidence = certificate.claim, certificate.evidence
     network, played = defended_network(claim.given, files, limits, attack=False)
+    rows = [line.row for line in network.lines]
+    size: np.ndarray[Any, Any] | None = None
     if evidence.kind == FOREST_TREE.kind:
         count, bound = len(evidence.arrays["kind"]), forest_bound(network, evidence.arrays, evidence.items["quantum_mw"], limits)
     else:
         witnesses = check_flows(network, evidence.arrays["flow"], evidence.arrays["scale"], limits)
+        size = witnesses.size
         count, bound = len(witnesses.scale), lambda record, leaf: witnesses.bound(record, leaf, limits)
     found: list[LeafBound] = []
 
     def note(record: int, leaf: Leaf) -> Fraction:
         shed = bound(record, leaf)
         spendable = leaf.budget if bool((leaf.costs <= leaf.budget).any()) else 0
-        found.append(LeafBound(record, tuple(sorted(network.lines[k].row for k in leaf.attacked)), spendable, shed))
+        counted = None if size is None or len(set(leaf.costs.tolist())) > 1 else tuple(sorted(rows[k] for k in _counted(size[record], leaf)))
+        found.append(LeafBound(record, tuple(sorted(rows[k] for k in leaf.attacked)), spendable, shed, counted))
         return shed
 
     worst_leaf(network, played, evidence.arrays["tree"], count, note, limits)
     return network, found
+
+
+def _counted(size: np.ndarray[Any, Any], leaf: Leaf) -> list[int]:
+    """Return the free lines with the largest flows that the budget of a leaf affords, all of one cost."""
+    ranked = sorted(np.flatnonzero(leaf.free).tolist(), key=lambda line: -size[line])
+    return [line for line in ranked[: leaf.budget // int(leaf.costs[0])] if size[line]] if ranked else []
 
 
 def nodes(certificate: Certificate, network: Network | None, bounds: Sequence[LeafBound] | None, most: int) -> Iterator[Node]:
@@ -109,3 +124,26 @@ def _defences(tree: Sequence[int], attacks: np.ndarray[Any, Any], given: Mapping
         yield Node(depth, bool(inside), str(item), f"{side}{what}")
         pending += reversed([(depth + 1, f"defend row {row}: ", outside | frozenset(inside[:k]), left - costs.get(row, 1))
                              for k, row in enumerate(inside)])
+
+
+def shown_tree(certificate: Certificate, kept: tuple[Node, ...], verified: bool) -> Html:
+    """Return counts, what a branching means, a picture where the tree is small enough, and its first nodes in words, folded."""
+    tree = certificate.evidence.arrays["tree"]
+    if certificate.evidence.kind == HITTING:
+        counts, depth, leaves = f"{some(len(tree), 'node')}.", max((node.depth for node in kept), default=0), sum(not node.split for node in kept)
+        words = ("Each node names an attack that touches nothing defended so far. A defence leaves that attack untouched, and is refuted by it, or "
+                 "goes on at the first of its lines that is defended.")
+        key = "Boxes are attacks, numbered as in the evidence, with one branch for each line that could be defended; at circles nothing can."
+        whole = len(kept) == len(tree)
+    else:
+        forest = counted(tree, kept, False)
+        counts = f"{some(forest.leaves, 'leaf', 'leaves')}; depth {forest.depth}; {some(forest.count, 'node')}."
+        words = "At each branching a line is attacked, or never attacked: every attack within the budget belongs to exactly one leaf."
+        whole, depth, leaves = forest.complete and forest.roots == 1 and len(kept) == len(tree), forest.depth, forest.leaves
+        key = "Boxes are rows: to the left the line is attacked, to the right it never is. Circles are leaves, numbered in the order of the tree."
+    parts = [paragraph(f"{'' if verified else 'As the file holds it, not verified: '}{counts}" + (f" {words}" if verified else ""))]
+    if whole and 1 < leaves <= MOST_DRAWN and depth <= DEEPEST_DRAWN:
+        parts += [drawing(kept, f"Tree of the evidence, {counts}"), paragraph(key, class_="note")]
+    elif len(tree) > 1:
+        parts.append(paragraph(f"No picture: it would have more than {MOST_DRAWN} leaves or {DEEPEST_DRAWN} levels.", class_="note"))
+    return join([*parts, outline(kept, len(tree))])
