@@ -113,17 +113,18 @@ def _further(budget: int) -> str:
 def _defences(tree: Sequence[int], attacks: np.ndarray[Any, Any], given: Mapping[str, Any]) -> Iterator[Node]:
     """Yield the attacks that nodes name, and the defences that lead to them, which follow from the attacks as in `certify.rules.hitting`."""
     costs, defendable = dict(given["defence_costs"]), given["defendable"]
-    pending: list[tuple[int, str, frozenset[int], int]] = [(0, "", frozenset(), given["budget"])]
+    # Depth, the row defended last, what the parent leaves out and offers, the place in that, the money left; sets are made when they are used.
+    pending: list[tuple[int, str, frozenset[int], Sequence[int], int, int]] = [(0, "", frozenset(), (), 0, given["budget"])]
     for item in tree:
         if not pending:
             return
-        depth, side, outside, left = pending.pop()
+        depth, side, before, offered, place, left = pending.pop()
+        outside = before.union(offered[:place])
         rows = [row for row in attacks[item, :_MOST_LINES].tolist() if row >= 0] if 0 <= item < len(attacks) else []
         inside = sorted(row for row in rows if row not in outside and (defendable is None or row in defendable) and costs.get(row, 1) <= left)
         what = f"attack {item} on {listed_rows(rows)}{'' if inside else ', of which nothing more can be defended'}"
         yield Node(depth, bool(inside), str(item), f"{side}{what}")
-        pending += reversed([(depth + 1, f"defend row {row}: ", outside | frozenset(inside[:k]), left - costs.get(row, 1))
-                             for k, row in enumerate(inside)])
+        pending += reversed([(depth + 1, f"defend row {row}: ", outside, inside, k, left - costs.get(row, 1)) for k, row in enumerate(inside)])
 
 
 def shown_tree(certificate: Certificate, kept: tuple[Node, ...], verified: bool) -> Html:

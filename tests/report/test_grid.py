@@ -112,6 +112,18 @@ def test_what_was_not_verified_is_drawn_as_such_and_bounds_nothing() -> None:
     assert page_of(short).headings[0][1] == "REJECTED"
 
 
+@pytest.mark.parametrize("made", [tree(), pool(), dispatched()], ids=["transport", "dc", "dc-switch"])
+def test_what_it_rests_on_is_said_in_short(made: Specimen) -> None:
+    made.assumptions = sorted({*made.assumptions, "pmin-relaxed"})
+    text = made.files["case"][1].decode()
+    row = text.split("mpc.gen = [\n")[1].split("\n")[0]
+    made.files["case"] = ("case.m", text.replace(row, row.removesuffix(";").rpartition("\t")[0] + "\t1;").encode())
+    page = page_of(made)
+    assert page.headings[0][1].startswith("Verified: ") and "each can run down to 0. Where it can't, more may be shed." in page.text
+    words = {"transport-flow": "balance and ratings. Flows", "dc-power-flow": "Flows follow the DC model", "dc-switching": "may open any line"}
+    assert words[next(name for name in made.assumptions if name != "pmin-relaxed")] in page.text
+
+
 def test_prices_have_no_side_to_shade() -> None:
     page = page_of(dual())
     assert page.headings[0][1] == "Verified: this attack sheds at least 60 MW" and 'class="side"' not in page.source

@@ -16,6 +16,8 @@ from certify_problems.grid.case_tables import Rows, Tables, number_text, only
 _FUNCTION = re.compile(r"function\s+(?:(\w+)|\[([\w\s,]*)\])\s*=\s*\w+\s*(?:\(\s*\))?")
 _ASSIGNMENT = re.compile(r"(?:(\w+)\s*\.\s*)?(\w+)\s*=\s*(.*)", re.DOTALL)
 _STRING = re.compile(r"'(?:[^'\n]|'')*'|\"[^\"\n]*\"")
+_OUTSIDE = re.compile(r"(?:[^%#'\"\[\](){};,.]|\.(?!\.\.))+")  # what begins or ends nothing, so that large matrices are read by the line
+_WITHIN = re.compile(r"(?:[^%#'\"\[\](){}.]|\.(?!\.\.))+")
 _IGNORED = ("end", "return", "define_constants")
 _RUN = "load the case in MATPOWER, which runs the code, save it with savecase, and convert that"
 
@@ -94,6 +96,13 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
             continue
         place, continued = 0, False
         while place < len(line):
+            plain = (_WITHIN if depth else _OUTSIDE).match(line, place)
+            if plain is not None:
+                if not begun and not plain.group().isspace():
+                    start, begun = number, True
+                made.append(plain.group())
+                place = plain.end()
+                continue
             letter = line[place]
             if letter in "%#":
                 break
@@ -115,8 +124,7 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
                 yield from _statement(made, start)
                 made, begun = [], False
             else:
-                if not begun and not letter.isspace():
-                    start, begun = number, True
+                start, begun = (start, True) if begun else (number, True)
                 made.append(letter)
             place += 1
         made.append(" " if continued else "\n")
