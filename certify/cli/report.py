@@ -41,7 +41,8 @@ def report(certificates: tuple[Path, ...], subjects: tuple[str, ...], output: Pa
     certify report out.cert --subject model.onnx --subject property.vnnlib -o report.html
     certify report k3.cert k1.cert k2.cert --subject case.m -o report.html
 
-    The page is about the first; others of kind grid-shedding, of the same case and operator, are verified too, and stand in its table by budget.
+    The page is about the first; others of kind grid-shedding, with the same case, operator, model and costs of attacks, are verified too, and
+    stand in its table by budget.
     The exit status is that of `certify verify`; the page is written for rejected and declined certificates too, and says so first.
     """
     from certify.container import load_bytes
@@ -82,8 +83,8 @@ def _require_alike(first: Outcome, path: Path, other: Outcome) -> None:
     ours, theirs = first.certificate, other.certificate
     if theirs is None or ours is None:  # what can't be read is in the table as what it is
         return
-    pairs = [(one.claim.kind, [subject.sha256 for subject in one.subjects], one.claim.given.get("operator"), one.claim.given.get("model"))
-             for one in (ours, theirs)]
-    if theirs.claim.kind != "grid-shedding" or pairs[0] != pairs[1]:
-        raise UsageError("setting-value", f"{path} is no grid-shedding certificate of the same case, operator and model as the first",
+    asked = [(one.claim.kind, [subject.sha256 for subject in one.subjects],
+              [one.claim.given.get(name) for name in ("operator", "model", "attack_costs", "attackable")]) for one in (ours, theirs)]
+    if theirs.claim.kind != "grid-shedding" or asked[0] != asked[1]:
+        raise UsageError("setting-value", f"{path} is no grid-shedding certificate of the same case, operator, model and costs as the first",
                          fix="give each certificate a report of its own")

@@ -157,7 +157,7 @@ def _by_budget(outcome: Outcome) -> Section:
     said = "Each certificate was verified when this page was made, against the same case and for the same operator."
     head = ("attacker's budget", "certificate", "no attack sheds more than", "defended", "id begins with")
     return Section("budgets", "Bounds by what the attacker can spend", join([
-        paragraph(said), table(head, lines, "Budget in lines, where costs are 1")]))
+        paragraph(said), table(head, lines, "A line costs 1, unless the claim says otherwise")]))
 
 
 def _order(outcome: Outcome) -> tuple[int, int]:

@@ -202,6 +202,8 @@ def test_what_can_not_be_compared_is_refused_and_what_is_rejected_is_no_bound(fo
     said = refused(folder, 2, "setting-value", "report", "k1.cert", "limit.cert", "--subject", "case.m", "-o", "out.html")
     assert "limit.cert is no grid-shedding certificate of the same case" in said
     refused(folder, 2, "setting-value", "report", "limit.cert", "k1.cert", "--subject", "case.m", "-o", "out.html")
+    (folder / "dear.cert").write_bytes(tree(attack_costs=[[3, 2]]).seal())
+    refused(folder, 2, "setting-value", "report", "k1.cert", "dear.cert", "--subject", "case.m", "-o", "out.html")
     done = run(folder, "report", "k1.cert", "wrong.cert", "--subject", "case.m", "-o", "out.html")
     assert done.returncode == 1 and "bound-too-strong" in done.stdout and "wrong.cert" in done.stdout
     rows = Page((folder / "out.html").read_bytes()).table("attacker's budget")
