@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import io
 import json
+import random
+from collections.abc import Iterator
 from math import inf, pi, sqrt
 from pathlib import Path
 from typing import Any
@@ -283,3 +285,47 @@ def test_settings_of_the_generator(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("notes")
     refused(tmp_path, 2, "output-taken", "generate", "matpower", "--set", "buses=5", "--set", "lines=6", "-o", "notes.txt")
     refused(tmp_path, 73, "output-unwritable", "generate", "matpower", "--set", "buses=5", "--set", "lines=6", "-o", "missing/a.m")
+
+
+PIECES = (b"'", b'"', b"%", b"%{\n", b"%}\n", b"...", b"[", b"]", b";", b",", b"\n", b"\r\n", b"\r", b"=", b"{", b"}", b"(", b"mpc.", b"NaN", b"Inf",
+          b"-", b".", b"e5", b"1 -2", b"]'", b"\xe2\x80\xa8", b"\x85", b"mpc.bus = [1];", b"end\n", b"\x00", b"0")
+
+
+def mutants(data: bytes, count: int, seed: int) -> Iterator[bytes]:
+    """Yield copies with a few pieces put in, cut out or doubled."""
+    draw = random.Random(seed)
+    for _ in range(count):
+        made = data
+        for _ in range(draw.randint(1, 3)):
+            at, end = draw.randrange(len(made)), draw.randrange(1, 12)
+            made = made[:at] + draw.choice((draw.choice(PIECES), b"", made[at : at + end] * 2)) + made[at + draw.choice((0, end)) :]
+        yield made
+
+
+def agreed(data: bytes, folder: Path) -> bool:
+    """Return whether both readers take a file; require then that they read the same."""
+    try:
+        strict: Case | None = read_case(data, Limits())
+    except CertifyError:
+        strict = None
+    try:
+        case, _, _ = converted(folder, "case.m", data)
+    except CertifyError:
+        return False
+    assert strict is None or case == strict, data
+    return strict is not None
+
+
+def test_mutants_of_a_case_are_refused_or_read_as_the_strict_reader_does(tmp_path: Path) -> None:
+    assert sum(agreed(data, tmp_path) for data in mutants(TEXT.encode(), 400, 1)) > 10
+
+
+def test_mutants_of_a_network_are_refused_or_converted(tmp_path: Path) -> None:
+    done = 0
+    for data in mutants(pandapower_json(net()).encode(), 300, 2):
+        try:
+            converted(tmp_path, "net.json", data)
+            done += 1
+        except CertifyError as trouble:
+            assert trouble.code and trouble.fix
+    assert done > 10
