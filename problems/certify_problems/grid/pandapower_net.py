@@ -3,7 +3,8 @@
 
 Rows keep their order whether they are in service or not: branches are the lines, then the transformers, then the impedances; units the
 generators, then the external grids, then the static generators and negative loads. Buses that closed switches join become one. Elements that the
-tables of a case can't hold are refused by name while they are in service. Values are computed in binary64 and written with twelve digits.
+tables of a case can't hold are refused by name while they are in service. Values are computed in binary64 and written with
+twelve digits; ratings, which come from a current and a root of 3, with six.
 """
 
 from __future__ import annotations
@@ -227,7 +228,8 @@ def _branch(ends: list[int], impedance: tuple[float, float, float], rate: float,
     """Return a row of branch; `impedance` is r, x and b per unit."""
     if ends[0] == ends[1]:
         raise Declined("case-reference", "both ends are one bus, joined by closed switches", where=where, fix="delete the element, or open a switch")
-    return [str(ends[0] + 1), str(ends[1] + 1), *map(_shown, impedance), _shown(rate), "0", "0", _shown(ratio), _shown(shift), str(int(on)), "0", "0"]
+    first, second = (str(end + 1) for end in ends)
+    return [first, second, *map(_shown, impedance), _shown(rate, 6), "0", "0", _shown(ratio), _shown(shift), str(int(on)), "0", "0"]
 
 
 def _on(row: Row) -> bool:
@@ -262,8 +264,8 @@ def _float(entry: Any, where: str, otherwise: float | None = None) -> float:
     return value
 
 
-def _shown(value: float) -> str:
-    """Return a number with twelve digits; raises Declined `case-literal` for what infinite numbers made."""
+def _shown(value: float, digits: int = 12) -> str:
+    """Return a number with so many digits; raises Declined `case-literal` for what infinite numbers made."""
     if value != value:
         raise Declined("case-literal", "an infinite number where a finite one is needed", fix="correct the network")
-    return ("inf" if value > 0 else "-inf") if not isfinite(value) else literal(float(f"{value:.12g}"))
+    return ("inf" if value > 0 else "-inf") if not isfinite(value) else literal(float(f"{value:.{digits}g}"))
