@@ -17,7 +17,8 @@ from certify.cli.trusted import digest
 
 _CORE = ("numpy", "python-flint", "cryptography", "click", "rich")
 _EXTRAS = {"nn": {"onnx": "converting models with external weights", "onnxruntime": "what a float32 run does at a counterexample",
-                  "scipy": "points of regions with linear input constraints"}}
+                  "scipy": "points of regions with linear input constraints"},
+           "grid": {"highspy": "proofs about power networks", "networkx": "drawings of power networks in reports"}}
 
 
 @click.command()

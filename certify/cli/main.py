@@ -23,6 +23,7 @@ _COMMANDS = {
     "diff": ("certify.cli.diff:diff", "Say in what two certificates differ."),
     "doctor": ("certify.cli.doctor:doctor", "Say what is installed and what is missing."),
     "explain": ("certify.cli.explain:explain", "Explain a code or an assumption."),
+    "generate": ("certify.cli.convert:generate", "Make a random subject file, for tests."),
     "key": ("certify.cli.sign:key", "Make a pair of keys for signatures."),
     "prove": ("certify.cli.prove:prove", "Prove or refute a claim and write its certificate."),
     "provers": ("certify.cli.listing:provers", "List the provers and the kinds they emit."),
@@ -33,7 +34,7 @@ _COMMANDS = {
     "verify": ("certify.cli.verify:verify", "Verify certificates against their subject files."),
 }
 _LISTS = ("claims", "completion", "doctor", "explain", "provers", "show")  # whose output is no verdict
-_WRITERS = ("convert", "key", "prove", "report", "sign")
+_WRITERS = ("convert", "generate", "key", "prove", "report", "sign")
 
 
 class _Lazy(click.Group):

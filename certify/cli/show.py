@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 from fractions import Fraction
-from itertools import count
 from pathlib import Path
 
 import click
@@ -16,6 +15,7 @@ from certify import registry
 from certify.certificate import Certificate
 from certify.cli.lines import quoted
 from certify.cli.output import as_json, say
+from certify.cli.show_tree import show_tree
 from certify.container import load_bytes, read
 from certify.errors import CertifyError, UsageError, one_line
 from certify.limits import Limits
@@ -26,13 +26,10 @@ from certify.readers.onnx_ops import read_network
 from certify.readers.table import read_table
 from certify.readers.vnnlib1 import read_vnnlib1
 from certify.readers.vnnlib2 import declared_format, read_vnnlib2
-from certify.report.trees import first_neuron
 from certify.verification import decode, read_subject
 
 _MOST = 12
 _MOST_PRODUCER = 24
-_MOST_LINES = 10_000
-_MOST_DEPTH = 40
 _POINTS = ("point", "witness")
 
 
@@ -42,10 +39,11 @@ _POINTS = ("point", "witness")
 @click.option("--json", "part", flag_value="json", help="The statement as JSON.")
 @click.option("--tree", "part", flag_value="tree", help="The tree of the evidence, indented.")
 @click.option("--trusted", "part", flag_value="trusted", help="The modules that its verdict rests on, with their lines of code.")
-@click.option("--subject", "subjects", multiple=True, type=click.Path(path_type=Path), help="A file that the claim is about, for --trusted.")
+@click.option("--subject", "subjects", multiple=True, type=click.Path(path_type=Path),
+              help="A file that the claim is about, for --trusted, and to name rows in --tree.")
 @click.option("--evidence", "array", metavar="NAME", help="Print one item or array of the evidence, one entry a line.")
 def show(file: Path, part: str | None, subjects: tuple[Path, ...], array: str | None) -> None:
-    """Show FILE: a certificate, an ONNX model, a VNN-LIB property, points or labels. Nothing is checked."""
+    """Show FILE: a certificate, an ONNX model, a VNN-LIB property, points or labels, or a MATPOWER case. Nothing is checked."""
     limits = Limits()
     data = load_bytes(file, limits)
     if not data.startswith(b"PK\3\4"):
@@ -70,7 +68,7 @@ def show(file: Path, part: str | None, subjects: tuple[Path, ...], array: str | 
     elif part == "trusted":
         _trusted(file, subjects)
     elif part == "tree":
-        _tree(certificate)
+        show_tree(certificate, subjects, limits)
     elif array is not None and array in certificate.evidence.items:
         value = certificate.evidence.items[array]
         if array in _POINTS and (unit := _unit(certificate)):
@@ -160,35 +158,6 @@ def _rows(certificate: Certificate) -> None:
     say(f"open      {certificate.claim.says['of'] - listed} of {certificate.claim.says['of']} rows")
 
 
-def _tree(certificate: Certificate) -> None:
-    """Print the first nodes of the trees, indented as far as a terminal is wide."""
-    arrays = certificate.evidence.arrays
-    if "tree" not in arrays:
-        raise UsageError("setting-value", "--tree: the evidence has no tree", fix="`certify show FILE` lists its arrays")
-    tree, splits = arrays["tree"], arrays.get("split_at", np.zeros(0))
-    first = first_neuron(tree, len(splits))
-    thresholds = iter(splits[:_MOST_LINES].tolist())
-    # One more side is open behind every split, one less behind every leaf: the first tree ends where none is left.
-    several = bool((np.cumsum(np.where(tree >= 0, 1, -1), dtype=np.int64)[:-1] < 0).any())
-    rows = arrays.get("robust_row", np.zeros(0, "<i4"))[:_MOST_LINES].tolist()
-    roots = (f"row {row}: " for row in rows) if "robust_row" in arrays else (f"part {part}: " if several else "" for part in count())
-    pending: list[tuple[int, str]] = []
-    for item in tree[:_MOST_LINES].tolist():
-        depth, side = pending.pop() if pending else (0, next(roots, ""))
-        start = f"{'  ' * min(depth, _MOST_DEPTH)}{f'[depth {depth}] ' if depth > _MOST_DEPTH else ''}{side}"
-        if item < 0:
-            say(f"{start}leaf {-1 - item}")
-        elif item >= first:
-            say(f"{start}split neuron, item {item}, at 0")
-            pending += [(depth + 1, f"z_{item} <= 0: "), (depth + 1, f"z_{item} >= 0: ")]
-        else:
-            theta = next(thresholds, "?")
-            say(f"{start}split input {item} at {theta}")
-            pending += [(depth + 1, f"x_{item} <= {theta}: "), (depth + 1, f"x_{item} >= {theta}: ")]
-    if len(tree) > _MOST_LINES:
-        say(f"... {len(tree) - _MOST_LINES} of {len(tree)} nodes left out: --evidence tree prints the array")
-
-
 def _parts(found: Parts) -> None:
     """Print what is unsafe, in words that reveal a condition written the wrong way round."""
     for part in found.parts[:_MOST]:
@@ -225,13 +194,17 @@ def _side(part: Part, index: int) -> str:
 
 
 def _subject(path: Path, data: bytes, limits: Limits) -> None:
+    name = path.name.removesuffix(".gz")
+    if name.endswith(".m"):
+        from certify.cli.show_case import case_lines
+        say(f"sha256    {hashlib.sha256(data).hexdigest()}", *case_lines(data, limits))
+        return
     say(f"sha256    {hashlib.sha256(data).hexdigest()}")
     if data.startswith(b"\x93NUMPY"):
         array = read_npy(data)
         between = f", values from {array.min():g} to {array.max():g}" if array.size else ""
         say(f"array     {array.dtype.str} of shape {list(array.shape)} ({array.dtype.name}){between}")
         return
-    name = path.name.removesuffix(".gz")
     if name.endswith(".vnnlib"):
         later = declared_format(data) == "vnnlib-2"
         specification = read_vnnlib2(data, limits) if later else read_vnnlib1(data, limits)
@@ -249,7 +222,7 @@ def _subject(path: Path, data: bytes, limits: Limits) -> None:
     except CertifyError as trouble:
         if name.endswith(".onnx"):
             raise
-        raise UsageError("file-unknown", f"{path.name} is no certificate, .onnx, .vnnlib, .npy or .csv file", where=str(trouble),
+        raise UsageError("file-unknown", f"{path.name} is no certificate, .onnx, .vnnlib, .npy, .csv or .m file", where=str(trouble),
                          fix="check the file") from None
     say(f"network   {network.inputs} inputs {list(network.input_shape)}, {network.outputs} outputs")
     for layer in network.layers:

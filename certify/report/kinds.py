@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which module shows claims of a kind, one line each, imported only when such a claim is reported; without one, the page has no figures.
 
-A module gives four functions, those of `Family`. `sections` must not raise anything but errors of certify, whatever a rejected certificate holds.
+A module gives four functions, those of `Family`, and may give `MEANINGS` of the figures that its kinds report.
+`sections` must not raise anything but errors of certify, whatever a rejected certificate holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Protocol
 
@@ -16,6 +17,9 @@ from certify.report.outcome import Outcome
 
 MODULES: dict[str, str] = {
     "accuracy": "certify.report.dataset",
+    "grid-attack": "certify.report.grid",
+    "grid-defence-limit": "certify.report.grid",
+    "grid-shedding": "certify.report.grid",
     "region": "certify.report.network",
     "robust": "certify.report.network",
 }
@@ -40,4 +44,10 @@ class Family(Protocol):
 def family(kind: str) -> Family | None:
     """Return the module that shows claims of a kind, or None."""
     found: Family | None = import_module(MODULES[kind]) if kind in MODULES else None
+    return found
+
+
+def meanings(kind: str) -> Mapping[str, str] | None:
+    """Return the meanings of the figures that a kind reports, or None where its module gives none."""
+    found: Mapping[str, str] | None = getattr(family(kind), "MEANINGS", None)
     return found

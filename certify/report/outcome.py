@@ -26,6 +26,7 @@ class Outcome:
 
     `certificate` is absent where the file can't be decoded, `files` (the bytes of each role) where a subject is missing. `digest` is the sha256
     of the certificate file, `limits` bound what is computed for the page. `allow`, the number of `keys` and `threshold` are what was demanded.
+    `name` is that of the file; `beside` are other certificates whose bounds stand in one table with this one's.
     """
 
     verification: Verification | None
@@ -37,6 +38,8 @@ class Outcome:
     allow: Set[str] | None = None
     keys: int = 0
     threshold: int | None = None
+    name: str = ""
+    beside: tuple[Outcome, ...] = ()
     checker: str = f"certify {VERSION}"
 
     @property
@@ -83,7 +86,7 @@ def examine(data: bytes, name: str, given: Given, allow: Set[str] | None, limits
         files = _files(certificate, given, statement.inputs)
     except CertifyError:  # the verdict says what is wrong with it
         pass
-    return Outcome(verification, trouble, certificate, files, hashlib.sha256(data).hexdigest(), limits, allow, len(keys), threshold)
+    return Outcome(verification, trouble, certificate, files, hashlib.sha256(data).hexdigest(), limits, allow, len(keys), threshold, name)
 
 
 def _files(certificate: Certificate, given: Given, inputs: Mapping[str, bytes]) -> Files | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from fractions import Fraction
 from importlib.resources import files
 from typing import Any
 
@@ -16,9 +17,10 @@ from certify import registry
 from certify.certificate import Certificate
 from certify.errors import CertifyError
 from certify.report.html import Html, Section, join, number, paragraph, prose, rows, some, table, tag, whole
-from certify.report.kinds import family
+from certify.report.kinds import family, meanings
 from certify.report.outcome import Outcome
 from certify.report.premises import Explanations, assumptions, paragraphs
+from certify.rules.grid_words import mw
 
 MOST_BYTES = 5 << 20
 START = b'<!doctype html>\n<html lang="en" data-made-by="certify report">'
@@ -164,11 +166,15 @@ def _check(outcome: Outcome, in_full: bool) -> list[Section]:
     result = outcome.verification
     if result is None or not outcome.verified:
         return []
-    figures = [(name.replace("_", " "), number(value) if isinstance(value, float) else _value(str(value), in_full), _MEANINGS.get(name, ""))
-               for name, value in result.figures.items() if name != "work"]
+    known = meanings(result.claim.kind) or _MEANINGS
+    figures = [(name.replace("_", " "), _figure(value, in_full), known.get(name, "")) for name, value in result.figures.items() if name != "work"]
     parts = [tag("ul", *(tag("li", fact) for fact in result.facts[:_MOST_LINES]))] if result.facts else []
     parts += [table(("figure", "value", "meaning"), figures[:_MOST_LINES])] if figures else []
     return [Section("check", "Facts and figures of the check", join(parts))] if parts else []
+
+
+def _figure(value: Any, in_full: bool) -> str:
+    return number(value) if isinstance(value, float) else _value(mw(value) if isinstance(value, Fraction) else str(value), in_full)
 
 
 def _question(outcome: Outcome, in_full: bool) -> list[Section]:

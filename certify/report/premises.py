@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from certify.report.html import Html, Section, join, number, paragraph, prose, tag
@@ -56,4 +56,20 @@ def _real_arithmetic(outcome: Outcome) -> list[str]:
             if times < _LITTLE else f"{said}, so a machine would have to err by that many in one direction to use it up."]
 
 
-_IN_SHORT = {"real-arithmetic": _real_arithmetic}
+def _said(*sentences: str) -> Callable[[Outcome], list[str]]:
+    return lambda outcome: [" ".join(sentences)]
+
+
+_IN_SHORT: Mapping[str, Callable[[Outcome], list[str]]] = {
+    "real-arithmetic": _real_arithmetic,
+    "transport-flow": _said(
+        "The operator of the claim sends power over lines as it likes, within balance and ratings.",
+        "Flows in a network follow Ohm's law, so a real operator can do less, and may shed more."),
+    "dc-power-flow": _said(
+        "Flows follow the DC model: angles and reactances, without losses, voltages and reactive power.",
+        "A real network is bound by AC power flow, and may shed more or less."),
+    "dc-switching": _said("The operator of the claim may open any line at once and redispatch.", "One who can't open lines may shed more."),
+    "pmin-relaxed": _said(
+        "Units of the case have a minimum output, which is not enforced: in the claim each can run down to 0.", "Where it can't, more may be shed."),
+    "angle-limits-ignored": _said("The case limits angles across lines, and the claim does not.", "Where they bind, more may be shed."),
+}

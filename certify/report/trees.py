@@ -16,10 +16,10 @@ import numpy as np
 from certify.report.html import Html, Section, join, number, paragraph, some, tag
 from certify.report.outcome import Outcome
 
-_MOST_LISTED = 300
-_MOST_DRAWN = 48
+MOST_LISTED = 300
+MOST_DRAWN = 48
 _PIECE = 1 << 16
-_DEEPEST_DRAWN = 16
+DEEPEST_DRAWN = 16
 _STEP_X, _STEP_Y, _EDGE = 46, 54, 26
 
 
@@ -57,7 +57,7 @@ def tree_section(outcome: Outcome, title: str, what: str, root: Callable[[int], 
     return [Section("tree", title, shown(read_forest(arrays, root, margins), what, outcome.verified))]
 
 
-def read_forest(arrays: Mapping[str, Any], root: Callable[[int], str], margins: Sequence[Fraction | None] | None, most: int = _MOST_LISTED) -> Forest:
+def read_forest(arrays: Mapping[str, Any], root: Callable[[int], str], margins: Sequence[Fraction | None] | None, most: int = MOST_LISTED) -> Forest:
     """Return the trees in `tree`; `root` names a tree, `margins` are the bounds of the leaves where the check succeeded."""
     tree, splits = arrays["tree"], arrays.get("split_at", np.zeros(0))
     first, thresholds = first_neuron(tree, len(splits)), splits[:most].tolist()
@@ -82,7 +82,7 @@ def read_forest(arrays: Mapping[str, Any], root: Callable[[int], str], margins: 
             used += 1
             kept.append(Node(depth, True, f"x{item}", f"{side}split input {item} at {theta}"))
             pending += [(depth + 1, f"where x_{item} <= {theta}: "), (depth + 1, f"where x_{item} >= {theta}: ")]
-    return _counted(tree, tuple(kept), bool((tree >= first).any()))
+    return counted(tree, tuple(kept), bool((tree >= first).any()))
 
 
 def first_neuron(tree: np.ndarray[Any, Any], thresholds: int) -> int:
@@ -91,8 +91,8 @@ def first_neuron(tree: np.ndarray[Any, Any], thresholds: int) -> int:
     return int(splits[thresholds]) if thresholds < len(splits) else 1 << 31
 
 
-def _counted(tree: np.ndarray[Any, Any], kept: tuple[Node, ...], neurons: bool) -> Forest:
-    """Return the forest with these nodes, and the counts of all."""
+def counted(tree: np.ndarray[Any, Any], kept: tuple[Node, ...], neurons: bool) -> Forest:
+    """Return the forest with these nodes, and the counts of all; every branching has two sides."""
     open_sides: list[int] = []
     roots = deepest = 0
     for start in range(0, len(tree), _PIECE):
@@ -121,26 +121,31 @@ def shown(forest: Forest, what: str, verified: bool) -> Html:
                            "since both sides are there.")]
     if not forest.complete:
         parts.append(paragraph(tag("strong", "The tree is not complete: the array ends before every branch does.")))
-    small = forest.roots == 1 and forest.complete and 1 < forest.leaves <= _MOST_DRAWN and forest.depth <= _DEEPEST_DRAWN
+    small = forest.roots == 1 and forest.complete and 1 < forest.leaves <= MOST_DRAWN and forest.depth <= DEEPEST_DRAWN
     if small:
         caption = f"Tree of the evidence: {forest.leaves} leaves, depth {forest.depth}"
-        parts += [_drawing(forest.nodes, caption), paragraph(
+        parts += [drawing(forest.nodes, caption), paragraph(
             "Boxes split an input (x) or a neuron (z): the left branch has the larger values. Circles are leaves, numbered as in the evidence.",
             class_="note")]
     elif forest.count > 1 and forest.roots == 1:
-        parts.append(paragraph(f"No picture: it would have more than {_MOST_DRAWN} leaves or {_DEEPEST_DRAWN} levels.", class_="note"))
+        parts.append(paragraph(f"No picture: it would have more than {MOST_DRAWN} leaves or {DEEPEST_DRAWN} levels.", class_="note"))
     if forest.depth or not forest.complete:
-        left = forest.count - len(forest.nodes)
-        lines = [tag("li", node.words, class_=f"d{min(node.depth, 12)}") for node in forest.nodes]
-        lines += [tag("li", tag("em", f"{some(left, 'node')} left out"))] if left else []
-        if forest.neurons:
-            lines.append(tag("li", tag("em", "Items count the inputs first, then the neurons; z is the value that enters a ReLU.")))
-        head = f"The tree in words ({some(len(forest.nodes), 'node')}{f' of {forest.count}' if left else ''})"
-        parts.append(tag("details", tag("summary", head), tag("ul", *lines, class_="outline")))
+        note = ["Items count the inputs first, then the neurons; z is the value that enters a ReLU."] if forest.neurons else []
+        parts.append(outline(forest.nodes, forest.count, note))
     return join(parts)
 
 
-def _drawing(nodes: Sequence[Node], caption: str) -> Html:
+def outline(nodes: Sequence[Node], count: int, notes: Sequence[str] = ()) -> Html:
+    """Return nodes in words, folded, with the number of those that are left out of `count`."""
+    left = count - len(nodes)
+    lines = [tag("li", node.words, class_=f"d{min(node.depth, 12)}") for node in nodes]
+    lines += [tag("li", tag("em", f"{some(left, 'node')} left out"))] if left else []
+    lines += [tag("li", tag("em", note)) for note in notes]
+    head = f"The tree in words ({some(len(nodes), 'node')}{f' of {count}' if left else ''})"
+    return tag("details", tag("summary", head), tag("ul", *lines, class_="outline"))
+
+
+def drawing(nodes: Sequence[Node], caption: str) -> Html:
     """Return a complete tree, in preorder, as a picture: splits are boxes, leaves circles; both branches of a split are named in words."""
     columns, parents = _columns(nodes)
     places = [(_EDGE + round(columns[k] * _STEP_X), _EDGE + node.depth * _STEP_Y) for k, node in enumerate(nodes)]

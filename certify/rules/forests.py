@@ -14,7 +14,7 @@ did, angle limits are limits of flow that contain 0, and the operator opens ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -122,8 +122,8 @@ def _split(lines: Sequence[Line], start: int, together: Sequence[int], flow: int
     return found
 
 
-def forest_tree(network: Network, game: Game, arrays: Mapping[str, Any], quantum: Fraction, limits: Limits) -> tuple[Fraction, int]:
-    """Return the largest shed that a leaf of the tree allows, in MW, and the number of leaves.
+def forest_bound(network: Network, arrays: Mapping[str, Any], quantum: Fraction, limits: Limits) -> Callable[[int, Leaf], Fraction]:
+    """Return what bounds the shed of a leaf's attacks by a witness, in MW; raises Rejected for witnesses that are none.
 
     `kind` says of each witness whether it is a flow (0: R3) or a dispatch (1: R4), whose supply and demand are the next rows of these arrays.
     """
@@ -151,4 +151,9 @@ def forest_tree(network: Network, game: Game, arrays: Mapping[str, Any], quantum
         served = rule.served(theta, supply, demand, np.flatnonzero(~shut)[None])
         return network.total - Fraction(float(served[0]))
 
-    return worst_leaf(network, game, arrays["tree"], len(kind), bound, limits)
+    return bound
+
+
+def forest_tree(network: Network, game: Game, arrays: Mapping[str, Any], quantum: Fraction, limits: Limits) -> tuple[Fraction, int]:
+    """Return the largest shed that a leaf of the tree allows, in MW, and the number of leaves."""
+    return worst_leaf(network, game, arrays["tree"], len(arrays["kind"]), forest_bound(network, arrays, quantum, limits), limits)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cli.test_bad_input import run
-from kinds import accuracy_vectors, robust_vectors
+from cli.test_bad_input import refused, run
+from kinds import accuracy_vectors, forest_vectors, grid_hand, grid_limit_vectors, robust_vectors
 
 PROPERTY = """(vnnlib-version <2.0>)
 (declare-network N (declare-input A Real [1,2]) (declare-output B Real [1,1]))
@@ -71,3 +71,46 @@ def test_rows_of_any_number_are_counted_and_the_first_shown(tmp_path: Path) -> N
     made.arrays["robust_row"] = np.arange(1_000_000, dtype="<i4")
     (tmp_path / "a.cert").write_bytes(made.seal())
     assert "robust    1000000 rows: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ... (" in run(tmp_path, "show", "a.cert").stdout
+
+
+def test_trees_over_attacks_name_rows_witnesses_and_sheds(tmp_path: Path) -> None:
+    for name, made in (("tree", grid_hand.tree()), ("forest", forest_vectors.dispatched())):
+        (tmp_path / "case.m").write_bytes(made.files["case"][1])
+        (tmp_path / "a.cert").write_bytes(made.seal())
+        done = run(tmp_path, "show", "a.cert", "--tree", "--subject", "case.m")
+        first = "40 MW" if name == "tree" else "40.000"
+        assert done.returncode == 0 and done.stderr == ""
+        lines = done.stdout.splitlines()
+        assert lines[0] == "branch on row 1" and lines[1].startswith(f"  row 1 attacked: leaf 0: witness 0, at most {first}"), lines
+        assert lines[2:] == ["  row 1 never attacked: branch on row 2", "    row 2 attacked: leaf 1: witness 1, at most 40 MW shed",
+                             "    row 2 never attacked: leaf 2: witness 2, at most 0 MW shed, with up to 1 more to spend"]
+
+
+def test_trees_over_attacks_without_the_case_or_with_a_broken_one(tmp_path: Path) -> None:
+    made = grid_hand.tree()
+    (tmp_path / "a.cert").write_bytes(made.seal())
+    done = run(tmp_path, "show", "a.cert", "--tree")
+    assert done.returncode == 0 and done.stdout.splitlines()[:2] == ["branch on line 0", "  line 0 attacked: leaf 0: witness 0"]
+    assert "--subject CASE.m names their rows" in done.stderr
+    (tmp_path / "other.m").write_text("function mpc = other")
+    said = refused(tmp_path, 2, "setting-value", "show", "a.cert", "--tree", "--subject", "other.m")
+    assert "not the file that the claim is about" in said
+    made.arrays["flow"][0, 0] = 1
+    (tmp_path / "a.cert").write_bytes(made.seal())
+    (tmp_path / "case.m").write_bytes(made.files["case"][1])
+    done = run(tmp_path, "show", "a.cert", "--tree", "--subject", "case.m")
+    assert done.returncode == 0 and "left out: leaf-attacked-flow" in done.stderr and "  line 0 attacked: leaf 0: witness 0\n" in done.stdout
+    pool = grid_hand.pool()
+    (tmp_path / "a.cert").write_bytes(pool.seal())
+    assert "policy-pool has no tree" in refused(tmp_path, 2, "setting-value", "show", "a.cert", "--tree")
+
+
+def test_hitting_trees_say_what_is_defended_and_which_attack_is_missed(tmp_path: Path) -> None:
+    left = ", of which nothing more can be defended"
+    for made, wanted in ((grid_limit_vectors.limit(), ["attack 0 on row 1", f"  defend row 1: attack 1 on row 2{left}"]),
+                         (grid_limit_vectors.limit(nodes=(0,), budget=1, defendable=[2]), [f"attack 0 on row 1{left}"]),
+                         (grid_limit_vectors.limit(nodes=(0,), defence_costs=[[1, 2]]), [f"attack 0 on row 1{left}"]),
+                         (grid_limit_vectors.limit(nodes=(0, 7, -3)), ["attack 0 on row 1", f"  defend row 1: attack 7 on no row{left}"])):
+        (tmp_path / "a.cert").write_bytes(made.seal())
+        done = run(tmp_path, "show", "a.cert", "--tree")
+        assert done.returncode == 0 and done.stderr == "" and done.stdout.splitlines() == wanted

@@ -32,7 +32,7 @@ from report.reading import ROOT, Page, outcome_of, page_of
 from toolkit import Specimen, pack
 
 VECTORS = ROOT / "tests/vectors"
-CORPUS = [(kind, entry) for kind in ("accuracy", "container", "region", "robust")
+CORPUS = [(kind, entry) for kind in ("accuracy", "container", "grid-attack", "grid-defence-limit", "grid-shedding", "region", "robust")
           for entry in json.loads((VECTORS / kind / "index.json").read_text("utf-8"))]
 
 

@@ -18,7 +18,7 @@ from certify.cli.explain import pages
 from certify.limits import Limits
 from certify.report.outcome import examine
 from certify.report.page import render
-from kinds import accuracy_vectors, region_vectors, robust_vectors
+from kinds import accuracy_vectors, grid_hand, grid_limit_vectors, region_vectors, robust_vectors
 from report.reading import outcome_of
 from report.test_pictures import image_specimen
 from toolkit import Specimen
@@ -92,6 +92,8 @@ def rejected() -> Specimen:
 PAGES = {"robust": (lambda: image_specimen((1, 16)), "Verified", (26, 127, 75)),
          "refuted": (lambda: robust_vectors.bases().witness, "Counterexample: not robust", (138, 42, 143)),
          "region": (lambda: region_vectors.bases().mixed, "Verified", (26, 127, 75)),
+         "grid": (grid_hand.tree, "Verified: no attack sheds more than 40 MW", (26, 127, 75)),
+         "defence": (grid_limit_vectors.limit, "Verified: no defence guarantees less than 40 MW", (26, 127, 75)),
          "accuracy": (accuracy_vectors.specimen, "Verified: certified accuracy", (26, 127, 75)), "rejected": (rejected, "REJECTED", (192, 50, 43))}
 
 

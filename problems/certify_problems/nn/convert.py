@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from certify.errors import CertifyError, Declined, UsageError
 from certify.limits import Limits
 from certify.readers.onnx_ops import read_network
+from certify.readers.onnx_wire import decode_model
 
 
 def onnx(inputs: Sequence[Path]) -> tuple[bytes, list[str]]:
@@ -36,4 +37,9 @@ def onnx(inputs: Sequence[Path]) -> tuple[bytes, list[str]]:
     return data, said
 
 
-CONVERTERS: Mapping[str, Callable[[Sequence[Path]], tuple[bytes, list[str]]]] = {"onnx": onnx}
+def is_model(data: bytes) -> bool:
+    """Return whether bytes are an ONNX model."""
+    try:
+        return "graph" in decode_model(data)
+    except CertifyError:
+        return False
