@@ -181,3 +181,21 @@ def test_a_status_other_than_optimal_is_no_answer(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(nodelp, "quiet", lambda: Trap(plain()))
     outcome = ask("grid-shedding", made, given)
     assert isinstance(outcome, Unknown) and "solver failed" in outcome.why and not looked
+
+
+def test_data_with_many_digits_cost_little() -> None:
+    """Ratings and demands with fifteen digits: bounds are short decimals near the truth, from small trees."""
+    rng = np.random.default_rng(8)
+    for _ in range(10):
+        made, given, _ = question(rng, "transport", (3, 5), (3, 7))
+        for branch in made.branches:
+            branch.rate *= Fraction(int(rng.integers(10**14, 10**15)), 10**15)
+        for bus in made.buses:
+            bus.pd *= Fraction(int(rng.integers(10**14, 10**15)), 10**15)
+        found = asking.question(made, given, False)
+        assert found is not None
+        outcome = ask("grid-shedding", made, given)
+        assert isinstance(outcome, Proved), outcome
+        value = Fraction(verified(made, outcome.draft).says["shed_mw_at_most"])
+        truth = found.transport.worst(found.free, found.costs, found.budget)
+        assert truth <= value <= truth + Fraction(1, 10**4) and (value * 10**9).denominator == 1

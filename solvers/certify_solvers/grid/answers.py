@@ -13,7 +13,7 @@ from certify.claims.grid_shedding import FOREST_TREE, PENALTY_TREE, POLICY_POOL
 from certify.errors import Declined
 from certify.readers.power import Network
 from certify.rules.attacks import Game, defended_network, network_of, rows_of
-from certify.rules.grid_words import listed_rows, mw
+from certify.rules.grid_words import listed_rows, mw, rounded
 from certify.rules.shedding_dual import CUT, DC_DUAL, require_attack
 from certify_solvers.common.interrupts import Interrupt, flagged
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
@@ -81,7 +81,7 @@ def _shedding(problem: Problem, network: Network, search: Search, found: Tree | 
         if interrupt.set:
             raise KeyboardInterrupt
         return Unknown(f"only {_about(found.worst)} MW could be shown: try more time, or leave shed_mw_at_most out")
-    says = {"shed_mw_at_most": found.worst if wanted is None else wanted}
+    says = {"shed_mw_at_most": rounded(found.worst, up=True) if wanted is None else wanted}
     arrays = tree_arrays(network, found)
     given = {name: value for name, value in problem.given.items() if name != "attack"}
     draft = Draft("grid-shedding", 1, given, says, tuple(sorted(network.premises)), PENALTY_TREE.kind, PENALTY_TREE.version, {}, arrays)

@@ -15,7 +15,7 @@ from certify.claims.grid_defence_limit import HITTING_TREE
 from certify.claims.grid_shedding import PENALTY_TREE, POLICY_POOL
 from certify.errors import UsageError
 from certify.rules.attacks import QUESTION, costs_of, game, lines_of, network_of
-from certify.rules.grid_words import listed_rows, mw
+from certify.rules.grid_words import listed_rows, mw, rounded
 from certify_solvers.common.interrupts import Interrupt
 from certify_solvers.common.prover import Draft, Outcome, Problem, Progress, Proved, Unknown
 from certify_solvers.grid.attack import best_cut
@@ -120,7 +120,7 @@ class TransportPlanner(Planner):
             found = again.run()
         if isinstance(found, Found):
             raise RuntimeError("a search without a demand ends with a tree")
-        return max(found.worst, shed), {}, tree_arrays(self.network, found)
+        return max(rounded(found.worst, up=True), shed), {}, tree_arrays(self.network, found)
 
     def bounds(self, shown: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the sides of the cuts."""

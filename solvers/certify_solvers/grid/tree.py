@@ -164,7 +164,8 @@ class Search:
                 break
         if best is None:
             nothing = np.zeros(len(self.costs), np.int64)
-            return Witness(nothing, 1, nothing, int(sum(max(d - s, 0) for d, s in zip(self.rounding.demand, self.rounding.supply, strict=True))))
+            short = (max(d - s, Fraction(0)) for d, s in zip(self.network.demand, self.network.supply, strict=True))
+            return Witness(nothing, 1, sum(short, Fraction(0)))
         return best
 
     def _leaf(self, tree: Tree, node: _Node, witness: Witness) -> None:
