@@ -17,7 +17,10 @@ import pytest
 from certify.errors import CertifyError
 from certify.fields import Record
 from certify.limits import Limits
+from certify.readers.matpower import read_case
+from certify.readers.power import power_network
 from certify.registry import kind as kind_of
+from certify.rules.attacks import Game
 from certify.verification import Verification
 from toolkit import Specimen
 
@@ -60,13 +63,15 @@ def proved(kind: str, name: str, given: Mapping[str, Any], wanted: Mapping[str, 
     data = (DATA / f"pglib_opf_case{name}.m").read_bytes()
     transport = given["operator"] == "transport"
     model = {"pmin": "relaxed", "angle_limits": "ignored" if transport else "enforced", "dispatchable": "counted", "shunts": "as-load"}
-    asked = {"model": model, "attack_costs": (), "attackable": None, "defended": (), "budget": None, "defence_costs": (), **given}
+    plan = {} if kind.startswith("grid-defence") else {"defended": (), "budget": None}
+    asked = {"model": model, "attack_costs": (), "attackable": None, "defence_costs": (), **plan, **given}
     asked["attack_costs"] = tuple(tuple(pair) for pair in asked["attack_costs"])
     outcome = Grid().prove(Problem(kind, {"case": "case.m"}, (), {"case": data}, asked, wanted or {}, dict(Grid().options(kind)), Limits()),
                            Effort(), lambda stage,
                            facts: None)
     assert isinstance(outcome, Proved), outcome
     draft = outcome.draft
+    kind = draft.kind
     fields = kind_of(kind)
     assert isinstance(fields.given, Record)
     spec = next(spec for spec in fields.evidence if spec.kind == draft.evidence)
@@ -179,3 +184,60 @@ def test_attacks_on_118_ieee_that_shed_at_least_as_much_as_listed() -> None:
         made = proved("grid-attack", "118_ieee", {"operator": "dc", "attacks": attacks, "attack": None})
         made.verify()
         assert Fraction(made.says["shed_mw_at_least"]) >= Fraction(listed) - OFF
+
+
+PLANS = [  # lines attacked and defended; value of the single-level program, optimum, the same with Ohm's law
+    ("24_ieee_rts", 2, "246.8", 74, "309.3"), ("24_ieee_rts", 3, 309, 180, "445.9"), ("24_ieee_rts", 4, 387, 309, "581.2"),
+    ("57_ieee", 2, "66.4", 42, "121.1"), ("57_ieee", 3, "82.7", "47.3", "150.1"), ("57_ieee", 4, "100.1", 81, "158.4"),
+    ("39_epri", 2, "965.7", "617.23", "1031.2"), ("118_ieee", 3, "374.5", 281, "601.4"),
+]
+SINGLE = [("24_ieee_rts", 2, 339, ""), ("24_ieee_rts", 3, "508.5", ""), ("39_epri", 1, "582.17", ""), ("39_epri", 2, "1164.34", ""),
+          ("118_ieee", 1, 184, "265.46"), ("118_ieee", 2, "343.6", "526.96")]
+"""The same without anything defended: the relaxed attack."""
+
+
+def program(name: str, attacks: int, budget: int, ohm: bool) -> float:
+    """Return the value of the single-level program with M1 = 1."""
+    pytest.importorskip("pyomo", reason="the single-level program needs pyomo")
+    from certify_solvers.grid.paper import single
+    from certify_solvers.grid.paper.solve import solve
+    from certify_solvers.grid.paper.trilevel import TriLevel
+
+    data = (DATA / f"pglib_opf_case{name}.m").read_bytes()
+    model = {"pmin": "relaxed", "angle_limits": "enforced" if ohm else "ignored", "dispatchable": "counted", "shunts": "as-load"}
+    network = power_network(read_case(data, Limits()), "dc" if ohm else "transport", model, False)
+    lines = len(network.lines)
+    problem = TriLevel(network, Game((1,) * lines, (True,) * lines, attacks), (1,) * lines, budget, ohm)
+    return solve(single.apply(problem, frozenset(range(lines))))
+
+
+@pytest.mark.parametrize(("name", "size", "value", "optimum", "ohm"), [
+    pytest.param(*row, marks=() if row[:2] in (("24_ieee_rts", 2), ("39_epri", 2), ("57_ieee", 2)) else (pytest.mark.slow,)) for row in PLANS])
+def test_plans(name: str, size: int, value: int | str, optimum: int | str, ohm: str) -> None:
+    pytest.importorskip("highspy", reason="the grid prover needs highspy")
+    found = proved("grid-defence", name, {"operator": "transport", "attacks": size, "budget": size, "defendable": None})
+    found.verify()
+    best = Fraction(found.says["shed_mw_at_most"])
+    assert abs(best - Fraction(optimum)) <= OFF
+    limit = proved("grid-defence-limit", name, {"operator": "transport", "attacks": size, "budget": size, "defendable": None})
+    limit.verify()
+    assert Fraction(limit.says["shed_mw_at_least"]) == best
+    limit.says = {"shed_mw_at_least": str(best + Fraction(1, 1000))}
+    assert rejected(limit) == "bound-too-strong"
+    assert abs(program(name, size, size, False) - float(Fraction(value))) < 0.06
+    assert abs(program(name, size, size, True) - float(Fraction(ohm))) < 0.06
+
+
+@pytest.mark.parametrize(("name", "attacks", "value", "ohm"), SINGLE)
+def test_relaxed_attacks(name: str, attacks: int, value: int | str, ohm: str) -> None:
+    assert abs(program(name, attacks, 0, False) - float(Fraction(value))) < 0.01
+    if ohm:
+        assert abs(program(name, attacks, 0, True) - float(Fraction(ohm))) < 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("attacks", "most"), [(3, "528.66"), (4, 786)])
+def test_switching_on_118_ieee(attacks: int, most: int | str) -> None:
+    made = proved("grid-shedding", "118_ieee", {"operator": "dc-switch", "attacks": attacks})
+    made.verify()
+    assert Fraction(made.says["shed_mw_at_most"]) <= Fraction(most)

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -155,32 +159,37 @@ def test_without_time_nothing_is_said_of_all_attacks_in_the_dc_model() -> None:
         assert isinstance(outcome, Unknown) and "stopped" in outcome.why
 
 
-def test_a_status_other_than_optimal_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """HiGHS can end a run with an error and an objective of 0.0: the value must not be read."""
-    import highspy
+_TRAP = """
+import highspy, numpy as np
+other = highspy.Highs()  # somebody else in this process solves with as many threads as there are
+other.setOptionValue("output_flag", False)
+other.setOptionValue("parallel", "on")
+other.setOptionValue("threads", 2)
+other.maximize(other.addVariable(0, 10))
+from certify_solvers.grid.nodelp import quiet
+mine = quiet()
+mine.addVar(0, 10)
+mine.changeColCost(0, -1.0)
+mine.run()
+print(mine.getModelStatus().name, mine.getInfo().objective_function_value)
+import test_grid
+rng = np.random.default_rng(6)
+for operator, kind in (("transport", "grid-shedding"), ("dc", "grid-shedding"), ("dc-switch", "grid-shedding"), ("dc", "grid-attack")):
+    made, given, _ = test_grid.question(rng, operator)
+    outcome = test_grid.ask(kind, made, {**given, "attack": None} if kind == "grid-attack" else given)
+    print(type(outcome).__name__, getattr(outcome, "why", ""))
+"""
 
-    from certify_solvers.grid import nodelp
 
-    made, given, _ = question(np.random.default_rng(6), "transport")
-    looked: list[str] = []
-
-    class Trap:
-        """An object of HiGHS whose runs end without a status, after one with other threads in the same process."""
-
-        def __init__(self, inner: Any) -> None:
-            self.inner = inner
-
-        def __getattr__(self, name: str) -> Any:
-            if name in ("getSolution", "getInfo"):
-                looked.append(name)
-            if name == "getModelStatus":
-                return lambda: highspy.HighsModelStatus.kNotset
-            return getattr(self.inner, name)
-
-    plain = nodelp.quiet
-    monkeypatch.setattr(nodelp, "quiet", lambda: Trap(plain()))
-    outcome = ask("grid-shedding", made, given)
-    assert isinstance(outcome, Unknown) and "solver failed" in outcome.why and not looked
+def test_a_status_other_than_optimal_is_no_answer() -> None:
+    """HiGHS' scheduler is one for the process: after a run with more threads, one with a single thread ends without a status, and a value of 0."""
+    root = Path(__file__).resolve().parents[2]
+    paths = os.pathsep.join(str(root / part) for part in (".", "solvers", "tests", "tests/solvers"))
+    done = subprocess.run([sys.executable, "-c", _TRAP], capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": paths})
+    said = [line for line in done.stdout.splitlines() if "HiGHS" not in line or "solver failed" in line]
+    if "kNotset 0.0" not in said:
+        pytest.skip(f"this HiGHS does not do so: {said[:1]}")
+    assert said[-4:] == ["Unknown the linear programming solver failed: HiGHS ended with Not Set"] * 4, done.stdout + done.stderr
 
 
 def test_data_with_many_digits_cost_little() -> None:

@@ -23,7 +23,7 @@ class TriLevel:
     money: int
     ohm: bool = False
     m1: float = 1.0
-    m2: float = 100.0
+    m2: float = 1e4
 
     def limit(self, k: int) -> float:
         """Return the flow limit of a line; of an unlimited one the demand of the network, which no acyclic flow exceeds."""
