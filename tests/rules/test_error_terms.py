@@ -20,7 +20,7 @@ from certify.readers.network import Dense, Layer, Network, Relu, Scale
 from certify.rules.balls import SNAP, above, below, down, up
 from certify.rules.float32 import Rounding
 from certify.rules.norm_ball import NormBall
-from certify.rules.relaxation import Bounds, Relaxation
+from certify.rules.relaxation import Bounds, Relaxation, _lines
 from toolkit import refused
 
 U, K = Fraction(1, 1 << 53), 1 + Fraction(1, 1 << 20)
@@ -103,6 +103,19 @@ def test_the_chord_is_rounded_down_and_its_offset_covers_both_ends() -> None:
         chord = Fraction(int(Fraction(top) / Fraction(top - bottom) * 2**30), 2**30)
         offset = max(-chord * Fraction(bottom), (1 - chord) * Fraction(top))
         assert offset < -Fraction(float(constant)) <= offset * (1 + Fraction(1, 2**45)) + Fraction(1, 2**45) * Fraction(max(-bottom, top))
+
+
+def test_lines_are_above_a_relu_at_both_ends() -> None:
+    """Exactly, and also where the width of the interval, and so the chord, is rounded: then the lower end decides about the offset."""
+    rng = np.random.default_rng(11)
+    ends = [(-(1 + 2.0**-48), 31.0), (-(1 + 2.0**-47), 63.0), *((-2.0 ** rng.uniform(-20, 20), 2.0 ** rng.uniform(-20, 20)) for _ in range(300))]
+    rounded = 0
+    for bottom, top in ends:
+        (crossing,), _, (chord,), (offset,) = (values.tolist() for values in _lines(np.array([bottom]), np.array([top])))
+        chord, offset = Fraction(chord), Fraction(offset)
+        assert crossing == 1 and chord * Fraction(bottom) + offset >= 0 and chord * Fraction(top) + offset >= Fraction(top), (bottom, top)
+        rounded += chord * (Fraction(top) - Fraction(bottom)) > Fraction(top)
+    assert rounded >= 2
 
 
 def test_inputs_cost_gamma_times_their_reach() -> None:

@@ -19,7 +19,7 @@ from certify.readers.network import Dense, Network, Relu, Scale
 from certify.rules import bounds_tree, fixed_point
 from certify.rules.fixed_point import FixedPoint
 from certify.rules.float32 import Rounding
-from certify.rules.relaxation import Relaxation
+from certify.rules.relaxation import Bounds, Relaxation
 from rules import bounding
 from rules.bounding import Problem
 from rules.sabotage import variant
@@ -194,6 +194,13 @@ def test_work_is_charged() -> None:
     assert spent(60, 1) < spent(60, 10) and spent(60, 1) < spent(1000, 1) < spent(4096, 1)
 
 
+@pytest.mark.parametrize(("power", "words"), [(0, 1), (31, 1), (32, 2), (598, 10), (607, 10), (608, 11)])
+def test_products_are_charged_by_the_words_of_their_numbers(power: int, words: int) -> None:
+    """Two numbers of 16 bits behind the point, and a weight of `power`, in words of 64 bits."""
+    layers = (Relu(1), Dense(np.array([[2.0**-power]]), np.zeros(1)), Dense(np.ones((1, 1)), np.zeros(1)))
+    assert FixedPoint(Network((1, 1), 1, layers), Limits(), 16)._words == words
+
+
 # Each deduction alone: a variant without it gives a bound above an exact value somewhere. Random problems, with few bits.
 
 _LOST = "lost = np.where((quotient << power) != raw, size, 0).sum(axis=1)\n        return quotient, constant - self._ceil(lost)"
@@ -349,3 +356,16 @@ def test_one_sum_of_a_layer_that_may_overflow_is_enough() -> None:
         arithmetic = FixedPoint(network, Limits(), 16, None, Rounding(network))
         low, high = arithmetic.start(Part((Fraction(0),), (Fraction(4),), ()))
         refused("exec32-overflow", arithmetic.propagate, low[None], high[None], None)
+
+
+def test_a_radius_is_rounded_up_from_what_it_is_exactly() -> None:
+    """Four inputs whose sizes fill 2^122 units but for the fixed part, which no unit holds: one unit of error isn't enough."""
+    network = Network((1, 4), 4, (Dense(np.zeros((1, 4)), np.zeros(1)),))
+    rounding = Rounding(network)
+    arithmetic = FixedPoint(network, Limits(), 16, None, rounding)
+    (fixed,) = rounding.of(0).fixed.tolist()
+    least = int(Fraction(fixed) * arithmetic.unit)
+    assert least < Fraction(fixed) * arithmetic.unit and rounding.of(0).absolute == 2.0**-122
+    for more, wanted in ((-1, 1), (0, 2), (1, 2)):
+        size = np.array([[1, 1, 1, 2**122 - least + more - 3]], object)
+        assert arithmetic._radius(0, Bounds((-size, size - size), (size, size - size))).tolist() == [[wanted]]

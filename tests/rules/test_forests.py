@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +16,7 @@ import power_networks as power
 from certify.errors import CertifyError
 from certify.limits import Limits
 from certify.readers.matpower import read_case
-from certify.readers.power import Network, power_network
+from certify.readers.power import Line, Network, power_network
 from certify.rules.attacks import Game
 from certify.rules.flows import Witnesses
 from certify.rules.forests import check_forests, forest_tree, pairs_of
@@ -231,3 +232,26 @@ def test_work_is_charged_before_it_is_done() -> None:
     given = np.array([row], np.int64), np.array([scale], np.int64), np.array([closed], np.uint8), np.array([0], np.uint8)
     refused("limit-reached", check_forests, network, *given, few)
     assert checked(network, [row], [scale], [closed]).size.tolist() == [[0] * len(plain.lines)]
+
+
+def _pair(demand: Fraction, supply: Fraction, *susceptances: int) -> Network:
+    """Return two buses with unlimited circuits between them, supply at the first and demand at the second."""
+    zero = Fraction(0)
+    lines = tuple(Line(row, 0, 1, None, None, Fraction(b), zero) for row, b in enumerate(susceptances, start=1))
+    return Network((1, 2), (zero, demand), (supply, zero), (zero, zero), lines, frozenset())
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_flows_without_limits_end_at_two_to_the_53(sign: int) -> None:
+    most = 1 << 53
+    network = _pair(Fraction(0), Fraction(0), 1)
+    network = replace(network, supply=(Fraction(2 * most),) * 2, demand=(Fraction(2 * most),) * 2)
+    assert checked(network, [[sign * most]], [1], [[1]]).size.tolist() == [[most * 10**6]]
+    refused("leaf-flow-limit", checked, network, [[sign * (most + 1)]], [1], [[1]])
+
+
+def test_sizes_and_sheds_are_rounded_up_to_a_millionth() -> None:
+    found = checked(_pair(Fraction(4, 3), Fraction(1), 1, 2), [[1], [0]], [1, 1], [[1, 1], [1, 1]])
+    assert found.quantum == 10**6 and found.size.tolist() == [[333_334, 666_667], [0, 0]] and found.shed.tolist() == [333_334, 1_333_334]
+    found = checked(_pair(Fraction(4, 3), Fraction(1), 1, 2), [[3]], [7], [[1, 1]])
+    assert found.size.tolist() == [[10**6, 2 * 10**6]] and found.shed.tolist() == [6_333_334] and found.scale == [7]
