@@ -138,6 +138,8 @@ def _dispatches() -> Iterator[Vector]:
                  say(says={"shed_mw_at_most": "40"}), effect="none: true, but floating point does not show it")
     yield vector("forest-dispatch-uncovered", "rejected", "leaf-uncovered", base, "a dispatch stands for further attacks", ask(attacks=2),
                  effect="a second line can be attacked below")
+    yield vector("forest-dispatch-uncovered-by-one-line", "rejected", "leaf-uncovered", base, "a dispatch needs one line that can't be attacked",
+                 ask(attacks=2, attack_costs=[[2, 2]]), effect="row 3 can be attacked below, and row 2 costs too much: rows 1 and 3 shed 50 MW")
     yield vector("forest-dispatch-with-flows", "rejected", "evidence-range", base, "flows of a dispatch are ignored",
                  put(flow=("<i8", [[0, 1, 0], *FLOW[1:]])))
     yield vector("forest-dispatch-missing", "rejected", "array-shape", base, "a missing dispatch serves everything",

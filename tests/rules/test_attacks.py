@@ -89,6 +89,8 @@ def test_knapsacks_have_a_limit() -> None:
     assert dearest(values, np.array([5000] * 3), 10**6, Limits().fresh()) == 12  # equal costs need no table
     assert dearest(values, np.array([1, 2, 3]), 2**53 - 1, Limits().fresh()) == 12  # nor does a budget above all costs
     refused("limit-reached", dearest, values, costs, 10**4, Limits(work=10**4).fresh())
+    limits = Limits().fresh()
+    assert dearest(np.array([3, 4, 5]), np.array([1, 2, 9]), 2, limits) == 4 and limits.spent == 20 * 2 * (2 + 1)  # what costs too much is left out
 
 
 def _network(rng: np.random.Generator) -> tuple[power.Grid, Network]:
@@ -141,6 +143,7 @@ def test_rows_that_do_not_fit_are_refused() -> None:
                     False)
     for name in ("attack_costs", "defence_costs"):
         refused("malformed", defended_network, _asked(grid, **{name: ((rows[0], 1),)}), {"case": grid.data()}, Limits().fresh(), False)
+    refused("malformed", defended_network, _asked(grid, defence_costs=((rows[0], 2),)), {"case": grid.data()}, Limits().fresh(), False)
     two = _asked(grid, defended=(rows[0], rows[1]), defence_costs=((rows[0], 5),), budget=6)
     assert defended_network(two, {"case": grid.data()}, Limits().fresh(), False)[1].free[:2] == (False, False)
     refused("defence-over-budget", defended_network, {**two, "budget": 5}, {"case": grid.data()}, Limits().fresh(), False)

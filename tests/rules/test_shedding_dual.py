@@ -17,6 +17,7 @@ from certify.limits import Limits
 from certify.readers.matpower import read_case
 from certify.readers.power import Network, power_network
 from certify.rules.shedding_dual import bounds, dual_bound, require_kind
+from rules.hand_networks import network as by_hand
 from toolkit import refused
 
 TOLERANCE = 1e-6  # MW: by so much the linear program may be off
@@ -238,3 +239,11 @@ def test_numbers_at_the_ends_of_int64() -> None:
                           [Fraction(high), Fraction(high), Fraction(0)])
     wraps = Evidence("dc-dual", 1, {"scale": (1, 1)}, {"pi": np.array([0, 1]), "circulation": np.array([low, 0, low])})
     refused("dual-infeasible", shown, _two()[0], frozenset(), "dc", wraps, Limits().fresh())  # the sum at a bus is -2^64
+
+
+@pytest.mark.parametrize(("bits", "words"), [(1, 0), (630, 9), (640, 10)])
+def test_work_is_the_sum_of_its_parts(bits: int, words: int) -> None:
+    """Two buses and a line for each of three attacks, and the square of the words of the susceptances, which a common denominator gets."""
+    network, limits = by_hand([(0, 1, -5, 5, (1 << bits) - 1)], [0, 20], [30, 0]), Limits().fresh()
+    found = bounds(network, [frozenset()] * 3, {"side": np.array([[0, 1]] * 3, "|u1")}, (), limits)
+    assert found == [Fraction(15)] * 3 and limits.spent == 3 * (2 + 1) * (10_000 + words**2)
