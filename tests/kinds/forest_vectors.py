@@ -148,6 +148,9 @@ def _dispatches() -> Iterator[Vector]:
                  put(kind=("|u1", [0, 0, 0]), flow=("<i8", FLOW), closed=("|u1", CLOSED)))
     yield vector("forest-dispatch-over-the-supply", "rejected", "pool-dispatch-range", base, "more is served than there is",
                  put(supply=("<i8", [[121, 0, 0]])))
+    for name, quantum in (("zero", "0"), ("minus-one", "-1")):
+        yield vector(f"forest-quantum-of-{name}", "rejected", "malformed", base, "what is not positive is a dispatch of nothing",
+                     say(items={"quantum_mw": quantum}))
     yield vector("forest-dispatch-over-a-rating", "rejected", "bound-too-strong", base, "flows of angles have no limit",
                  put(supply=("<i8", [[100, 0, 0]]), demand=("<i8", [[0, 50, 50]])), effect="row 2 would carry 100 MW")
     yield vector("forest-dispatch-on-open-lines", "rejected", "bound-too-strong", base, "open lines carry flow",

@@ -298,6 +298,8 @@ def test_numbers_that_do_not_fit_64_bits_are_exact() -> None:
     assert shed_in(checked(by_hand([], [10, 20], [0, 0]), [[]], [LARGEST // 25]), 0) == 30
     one = by_hand([(0, 1, -Fraction(19, 2), Fraction(19, 2))], [1, 1], [1, 1])
     refused("leaf-flow-limit", checked, one, [[LARGEST]], [1])  # twice that is -2 modulo 2^64
+    tiny = Fraction(1, 10**30)  # also of a denominator and nothing
+    assert shed_in(checked(by_hand([(0, 1, None, None)], [0, tiny], [tiny, 0]), [[0]], [1]), 0) == tiny
     far = by_hand([(0, 1, -(1 << 40), 1)], [1, 1], [1, 1])
     assert checked(far, [[-5]], [1 << 30]).size.tolist() == [[5]]
     refused("leaf-flow-limit", checked, far, [[5 << 30]], [1 << 30])

@@ -20,8 +20,8 @@ from certify.rules import recourse
 from certify.rules.attacks import Game
 from certify.rules.island_angles import Proposals
 from certify.rules.recourse import Coverage, Pool, Recourse, check_pool, cover
-from rules.sabotage import variant
 from rules.hand_networks import network as by_hand
+from rules.sabotage import variant
 from toolkit import refused
 
 TOLERANCE = 1e-6  # MW: by so much the linear program may be off
@@ -462,3 +462,44 @@ def test_demands_and_supplies_are_cut_to_their_ranges() -> None:
                                 ((3, 3), (9, 9), ((3, 3), (3, 4)))):
         found = [rule.served(theta, np.array(p, float)[:, None], np.array(d, float)[:, None], none) for p, d in ((supply, demand), cut)]
         assert found[0] == found[1]
+
+
+def test_work_and_memory_are_the_sums_of_their_parts() -> None:
+    network, limits = _bridge()[2], Limits().fresh()
+    coverage = Coverage(network, limits)
+    assert limits.spent == 10 * (3**3 + 2 * 3 * (2 + 3))
+    before = limits.spent
+    assert coverage.left(np.array([[0, 1]] * 7), np.zeros(3), np.zeros(3), 0.0).tolist() == [False] * 7
+    assert limits.spent - before == 7 * (60 * (2 + 3) + (20 << 2))
+    memory = 8 * (2 * 3 * 3 + 2 * 2 + 2 * 3)
+    Coverage(network, Limits(memory=memory).fresh())
+    refused("limit-reached", Coverage, network, Limits(memory=memory - 1).fresh())
+
+
+def test_attacks_without_a_proposal_are_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    coverage = Coverage(_bridge()[2], Limits().fresh())
+    monkeypatch.setattr(coverage.proposals, "shapes", lambda attacks: iter(()))
+    assert coverage.left(np.array([[0], [1]]), np.zeros(3), np.zeros(3), 1e-9).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("dispatches", [1, 20])
+def test_every_attack_of_every_block_is_tried(monkeypatch: pytest.MonkeyPatch, size: int, dispatches: int) -> None:
+    monkeypatch.setattr(recourse, "_BLOCK", size)
+    network = by_hand([(0, 1, -1, 1)] * 6, [0, 1], [1, 0])
+    played, pool = Game((1,) * 6, (True,) * 6, 2), Pool(np.zeros((dispatches, 2)), np.zeros((dispatches, 2)))
+    coverage = Coverage(network, Limits().fresh())
+    for target in (*power.within(played.free, played.costs, played.budget), None):
+        monkeypatch.setattr(coverage, "left", lambda attacks, *_, target=target: np.array([tuple(row) == target for row in attacks.tolist()], bool))
+        found = coverage.uncovered(played, pool, 1.0)
+        assert (None if found is None else tuple(found.tolist())) == target
+
+
+@pytest.mark.parametrize("far", [1 << 62, 1 << 63, (1 << 63) + 1, 1 << 64, 1 << 70])
+def test_ranges_are_exact_beside_one_that_no_integer_leaves(far: int) -> None:
+    """A range that ends above all 64-bit integers does not turn the others into floating point."""
+    near = (1 << 60) + 1
+    network, nothing = by_hand([(0, 1, -1, 1)], [0, 0], [near, far]), np.zeros((1, 2), np.int64)
+    most = min(far, (1 << 63) - 1)
+    check_pool(network, np.array([[near, most]]), nothing, Fraction(1))
+    refused("pool-dispatch-range", check_pool, network, np.array([[near + 1, most]]), nothing, Fraction(1))
