@@ -122,3 +122,38 @@ def test_blocks_of_any_size_give_the_same_bounds(arithmetic: str, size: int, mon
         assert all(a.shape == b.shape and (abs(a - b) <= abs(a) * 1e-12).all() for a, b in zip(*found, strict=True)), seed
         refined += int(((known.lower[3] < 0) & (known.upper[3] > 0)).sum())
     assert refined > 10
+
+
+@pytest.mark.parametrize("dead", [1, 2])
+@pytest.mark.parametrize("case", ["plain", "multipliers", "exec32"])
+def test_many_rows_keep_dead_neurons_that_count(case: str, dead: int) -> None:
+    """A neuron that is 0 on the box has a coefficient where the region is split on it, and an error in float32."""
+    weight = np.zeros((3, 2))
+    weight[0] = 1.0
+    bias = np.array([-0.5, -1.0, -1.0 if dead == 2 else 1.0])
+    net = Network((1, 2), 2, (Dense(weight, bias), Relu(3), Dense(np.array([[0.0, 1.0, 0.0]]), np.zeros(1))))
+    bounds_of = Relaxation(net, Limits(), None, Rounding(net) if case == "exec32" else None)
+    low, high = bounds_of.start(Part((Fraction(0),) * 2, (Fraction(1),) * 2, ()))
+    known = bounds_of.propagate(low[None], high[None], None)
+    row = bounds_of.specify([(Row({}, {0: Fraction(1)}, Fraction(0)), Fraction(1))])
+    found = []
+    for count in (1, 31, 32, 40):
+        split = bounds_of.multipliers([(((1, 1),), [0.25])] * count) if case == "multipliers" else None
+        found.append(bounds_of.bound([row] * count, np.zeros(count, np.int64), known, low[None], high[None], None, split).tolist())
+    assert {value for values in found for value in values} == {found[0][0]}
+    assert {"plain": -1e-80, "multipliers": 0.25 - 1e-9, "exec32": -(2.0**-115)}[case] < found[0][0] < {
+        "plain": 0, "multipliers": 0.25, "exec32": -(2.0**-125)}[case]
+
+
+def test_many_rows_keep_what_a_shift_adds_to_a_dead_neuron() -> None:
+    """y = relu(x) + (relu(-1) + 5): a shift above a dead ReLU has a value of its own."""
+    net = Network((1, 1), 1, (Dense(np.array([[1.0], [0.0]]), np.array([0.0, -1.0])), Relu(2), Scale(1, np.array([0.0, 5.0])),
+                              Dense(np.array([[1.0, 1.0]]), np.zeros(1))))
+    bounds_of = Relaxation(net, Limits())
+    low, high = bounds_of.start(Part((Fraction(0),), (Fraction(1),), ()))
+    known = bounds_of.propagate(low[None], high[None], None)
+    for sign, wanted in ((1, 5), (-1, -6)):
+        row = bounds_of.specify([(Row({}, {0: Fraction(sign)}, Fraction(0)), Fraction(1))])
+        for count in (1, 31, 32, 40):
+            found = bounds_of.bound([row] * count, np.zeros(count, np.int64), known, low[None], high[None])
+            assert wanted - 1e-9 < found.min() and found.max() <= wanted

@@ -344,3 +344,112 @@ def test_the_reach_of_a_ball_includes_its_centre(sign: float) -> None:
     lost = 6 * 2.0**-53 * (1 + 2.0**-20) * 10.0
     wanted = down(down(np.array([13.0])) - (1 + 2.0**-20) * (lost + 0.0 + 2.0**-250 * float(up(np.array([1.0]))[0])))
     assert found.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("value", [2.0**-310, -(2.0**-310)])
+def test_tiny_ends_of_a_box_move_outward(value: float) -> None:
+    bounds = Relaxation(net(Scale(1, np.zeros(1)), inputs=1), Limits()).propagate(row(value), row(value), None)
+    assert bounds.lower[0].tolist() == [[0.0 if value > 0 else -SNAP]] and bounds.upper[0].tolist() == [[SNAP if value > 0 else 0.0]]
+
+
+@pytest.mark.parametrize("ends", [(-(2.0**120), 0.0), (0.0, 2.0**120)])
+def test_either_end_of_an_input_may_have_no_float32_near_it(ends: tuple[float, float]) -> None:
+    network = net(Dense(np.zeros((1, 2)), np.zeros(1)), inputs=2)  # whose sums are small all the same
+    relaxation = Relaxation(network, Limits(), None, Rounding(network))
+    near, far = (np.array([[0.0, 1.0]]) + np.array([[factor, 0.0]]) * ends[0 if ends[0] else 1] for factor in (0.999, 1.0))
+    zero = np.array([[0.0, 1.0]])
+    pairs = [(end, zero) if ends[0] else (zero, end) for end in (near, far)]
+    relaxation.propagate(*pairs[0], None)
+    refused("exec32-overflow", relaxation.propagate, *pairs[1], None)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_bounds_of_either_sign_are_refused_above_two_to_the_300(sign: int, layers: int) -> None:
+    for factor, code in ((1.0, "number-too-large"), (0.5, "")):
+        weights = [2.0**200] if layers == 1 else [2.0**150, 2.0**50]
+        weights[-1] *= sign * factor
+        relaxation = Relaxation(net(*(Dense(np.array([[w], [0.0]])[:, :1] if k == 0 else np.array([[w, 0.0]]), np.zeros(2 - k))
+                                      for k, w in enumerate(weights)), inputs=1), Limits())
+        if code:
+            refused(code, relaxation.propagate, row(0.0), row(2.0**100), None)
+        else:
+            relaxation.propagate(row(0.0), row(2.0**100), None)
+
+
+def test_one_coefficient_above_two_to_the_300_is_enough() -> None:
+    relaxation = Relaxation(net(inputs=2), Limits())
+    for which in (0, 1):
+        terms = {which: Fraction(2) ** 301, 1 - which: Fraction(1)}
+        refused("number-too-large", relaxation.specify, [(Row(terms, {}, Fraction(0)), Fraction(1))])
+        refused("number-too-large", relaxation.specify, [(Row({}, terms, Fraction(0)), Fraction(1))])
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-2.0, 9.0), (-9.0, 2.0)])
+def test_residues_are_paid_for_at_the_farther_end(lower: float, upper: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    relaxation = Relaxation(net(Scale(1, np.zeros(1)), inputs=1), Limits())
+    specified = relaxation.specify([(Row({0: Fraction(1, 3)}, {0: Fraction(1, 7)}, Fraction(1)), Fraction(1))])
+    monkeypatch.setattr(relaxation, "lower_bounds", lambda coefficients, constant, *_: constant)
+    bounds = Bounds((row(0.0), row(-5.0)), (row(0.0), row(4.0)))
+    found = relaxation.bound([specified], np.zeros(1, np.int64), bounds, row(lower), row(upper))
+    lost = specified.output_residue[0] * 5 + specified.input_residue[0] * 9
+    assert found.tolist() == down(np.array([1.0 - (1 + 2.0**-20) * lost])).tolist() and 0 < lost < 1e-15
+
+
+def test_every_sum_of_nothing_rounds_a_constant_down() -> None:
+    """Twice for a sum in a ReLU, once for multipliers, once for added coefficients, twice for inputs: by 2 ulp of a number just below 1 each."""
+    relaxation = Relaxation(net(Relu(1), inputs=1), Limits())
+    bounds = Bounds((row(0.0), row(0.0)), (row(1.0), row(1.0)))
+    zero, wanted = np.zeros((1, 1)), np.ones(1)
+    for split, added, count in ((None, None, 4), ({0: zero}, None, 5), (None, zero, 5), ({0: zero}, zero, 6)):
+        found = relaxation.lower_bounds(zero, np.ones(1), np.zeros(1, np.int64), 1, bounds, row(0.0), row(1.0), added, None, split)
+        wanted = np.ones(1)
+        for _ in range(count):
+            wanted = down(wanted)
+        assert found.tolist() == wanted.tolist()
+
+
+def test_tiny_coefficients_of_executions_are_dropped_at_the_cost_of_the_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = net(Dense(np.array([[2.0**-200]]), np.zeros(1)), inputs=1)
+    rounding = Rounding(network)
+    monkeypatch.setattr(rounding, "radius", lambda k, size, growth: np.zeros((1, 1)))
+    monkeypatch.setattr(rounding, "input_error", lambda reach: 0.0 * reach)
+    relaxation = Relaxation(network, Limits(), None, rounding)
+    bounds = Bounds((row(-(2.0**20)), row(-1.0)), (row(2.0**20), row(1.0)))
+    found = relaxation.lower_bounds(row(2.0**-150), np.zeros(1), np.zeros(1, np.int64), 1, bounds, row(0.0), row(0.0))
+    assert -SNAP * (2**20 + 20) < found[0] < -SNAP * 2**20
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 1 + 2.0**-52), (1 + 2.0**-52, 1 + 2.0**-51), (-1 - 2.0**-52, -1.0), (-1 - 2.0**-51, -1 - 2.0**-52)])
+def test_the_half_width_is_that_of_the_farther_end(low: float, high: float) -> None:
+    """The middle of two neighbouring doubles is one of them."""
+    middle = (low + high) / 2
+    assert middle in (low, high)
+    reach, half = max(abs(low), abs(high)), float(up(np.array([2.0**-52]))[0])
+    found = Relaxation(net(inputs=1), Limits()).lower_bounds(row(1.0), np.zeros(1), np.zeros(1, np.int64), 0, Bounds((row(low),), (row(high),)),
+                                                             row(low), row(high))
+    assert found.tolist() == down(down(np.array([middle - half])) - (1 + 2.0**-20) * (11 * 2.0**-53 * (1 + 2.0**-20) * reach)).tolist()
+
+
+@pytest.mark.parametrize(("low", "high"), [(-9.0, 1.0), (-1.0, 9.0)])
+def test_intervals_cost_the_growth_of_the_farther_end(low: float, high: float) -> None:
+    bounds = Relaxation(net(Dense(np.array([[1.0]]), np.zeros(1)), inputs=1), Limits()).propagate(row(low), row(high), None)
+    kappa = 1 + 2.0**-20
+    cost = kappa * (5 * 2.0**-53 * kappa * (kappa * 9.0))
+    assert bounds.lower[1].tolist() == (down(down(row(low)) - cost)).tolist() and bounds.upper[1].tolist() == (up(up(row(high)) + cost)).tolist()
+
+
+def test_intervals_of_a_relu_are_exact_and_in_float32_outward() -> None:
+    network = net(Relu(3), inputs=3)
+    low, high = np.array([[-3.0, -2.0, 0.25]]), np.array([[-2.0, 0.5, 0.75]])
+    bounds = Relaxation(network, Limits()).propagate(low, high, None)
+    assert bounds.lower[1].tolist() == [[0.0, 0.0, 0.25]] and bounds.upper[1].tolist() == [[0.0, 0.5, 0.75]]
+    bounds = Relaxation(network, Limits(), None, Rounding(network)).propagate(low, high, None)
+    assert bounds.lower[1][0, 2] == down(bounds.lower[0])[0, 2] < 0.25 and (bounds.upper[1] == up(np.maximum(bounds.upper[0], 0)))[0, 1:].all()
+    assert (bounds.lower[1][0, :2] < -(2.0**-126)).all() and bounds.upper[1][0, 0] > 2.0**-126  # what is 0 is off by 2^-125 at most
+
+
+def test_tiny_bounds_behind_a_layer_move_outward() -> None:
+    relaxation = Relaxation(net(Scale(1, np.zeros(1)), inputs=1), Limits())
+    assert relaxation.propagate(row(SNAP), row(SNAP), None).lower[1].tolist() == [[-SNAP]]
+    assert relaxation.propagate(row(-SNAP), row(-SNAP), None).upper[1].tolist() == [[SNAP]]
