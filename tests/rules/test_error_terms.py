@@ -453,3 +453,42 @@ def test_tiny_bounds_behind_a_layer_move_outward() -> None:
     relaxation = Relaxation(net(Scale(1, np.zeros(1)), inputs=1), Limits())
     assert relaxation.propagate(row(SNAP), row(SNAP), None).lower[1].tolist() == [[-SNAP]]
     assert relaxation.propagate(row(-SNAP), row(-SNAP), None).upper[1].tolist() == [[SNAP]]
+
+
+def test_refined_bounds_of_executions_start_below_what_float32_may_lose(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = net(Relu(1), Dense(np.array([[1.0]]), np.array([-0.25])), Relu(1), inputs=1)
+    relaxation = Relaxation(network, Limits(), None, Rounding(network))
+    seen: list[Any] = []
+
+    def far(coefficients: Any, constant: Any, *_: Any) -> Any:
+        seen.append((coefficients.tolist(), constant.tolist()))
+        return np.full(constant.shape, -99.0)
+
+    monkeypatch.setattr(relaxation, "lower_bounds", far)
+    bounds = relaxation.propagate(row(-1.0), row(1.0), None)
+    ((coefficients, constants),) = seen
+    radius = Fraction(float(relaxation._radius(1, bounds)[0, 0]))
+    assert coefficients == [[1.0], [-1.0]] and radius > 0
+    for found, sign in zip(constants, (-1, 1), strict=True):
+        assert Fraction(1, 1 << 60) < sign * Fraction(1, 4) - radius - Fraction(found) < Fraction(1, 1 << 50)
+
+
+def test_refined_bounds_that_are_tiny_move_outward(monkeypatch: pytest.MonkeyPatch) -> None:
+    relaxation = Relaxation(net(Relu(1), Dense(np.array([[1.0]]), np.array([-0.25])), Relu(1), inputs=1), Limits())
+    for value, ends in ((2.0**-310, (0.0, 0.0)), (-(2.0**-310), (-SNAP, SNAP))):  # bounds of z from below, and of -z
+        monkeypatch.setattr(relaxation, "lower_bounds", lambda coefficients, constant, *_, value=value: np.full(constant.shape, value))
+        bounds = relaxation.propagate(row(-1.0), row(1.0), None)
+        assert (bounds.lower[2][0, 0], bounds.upper[2][0, 0]) == ends
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10])
+def test_offsets_cost_the_roundings_of_as_many_neurons_as_there_are(size: int) -> None:
+    relaxation = Relaxation(net(Relu(size), inputs=size), Limits())
+    ends = np.full((1, size), -1.0), np.full((1, size), 3.0)
+    bounds = Bounds((ends[0], 0 * ends[0]), (ends[1], ends[1]))
+    coefficients = np.zeros((1, size))
+    coefficients[0, -1] = -8.0
+    _, constant = relaxation._relu(0, coefficients, np.zeros(1), np.zeros(1, np.int64), bounds, None, slice(None))
+    gain = -8.0 * float(up(np.array([0.75]))[0])
+    lost = 1.01 * 2.0**-53 * (6.0 * 3.0) - (2 * size + 2) * 2.0**-53 * (1 + 2.0**-20) * gain
+    assert constant.tolist() == down(down(np.array([gain])) - (1 + 2.0**-20) * lost).tolist()
