@@ -20,7 +20,7 @@ from certify.readers.network import Dense, Layer, Network, Relu, Scale
 from certify.rules.balls import SNAP, above, below, down, up
 from certify.rules.float32 import Rounding
 from certify.rules.norm_ball import NormBall
-from certify.rules.relaxation import Bounds, Relaxation, _lines
+from certify.rules.relaxation import Bounds, Relaxation, _lines, _snap
 from toolkit import refused
 
 U, K = Fraction(1, 1 << 53), 1 + Fraction(1, 1 << 20)
@@ -492,3 +492,18 @@ def test_offsets_cost_the_roundings_of_as_many_neurons_as_there_are(size: int) -
     gain = -8.0 * float(up(np.array([0.75]))[0])
     lost = 1.01 * 2.0**-53 * (6.0 * 3.0) - (2 * size + 2) * 2.0**-53 * (1 + 2.0**-20) * gain
     assert constant.tolist() == down(down(np.array([gain])) - (1 + 2.0**-20) * lost).tolist()
+
+
+def test_tiny_coefficients_of_either_sign_are_paid_for_and_large_ones_refused() -> None:
+    tiny = 2.0**-310
+    reach = np.array([1.0, 2.0, 5.0, 5.0, 5.0, 5.0, 5.0])
+    coefficients, size, constant = _snap(np.array([[-tiny, tiny, 3.0, -4.0, 0.0, SNAP, -SNAP]]), np.zeros(1), reach)
+    assert coefficients.tolist() == [[0.0, 0.0, 3.0, -4.0, 0.0, SNAP, -SNAP]] and size.tolist() == np.abs(coefficients).tolist()
+    assert -SNAP * 5 < constant[0] < -SNAP * 3
+    for many in ([3.0, -4.0], [-4.0], [0.0]):
+        found = _snap(np.array([many]), np.ones(1), np.ones(len(many)))
+        assert found[0].tolist() == [many] and found[1].tolist() == [[abs(v) for v in many]] and found[2].tolist() == [1.0]
+    for value in (2.0**300, -(2.0**300)):
+        _snap(np.array([[1.0, value]]), np.zeros(1), np.ones(2))
+    for value in (2.0**301, -(2.0**301), float("nan"), float("inf")):
+        refused("number-too-large", _snap, np.array([[1.0, value]]), np.zeros(1), np.ones(2))
