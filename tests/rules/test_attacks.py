@@ -14,6 +14,7 @@ import power_networks as power
 from certify.limits import Limits
 from certify.readers.matpower import read_case
 from certify.readers.power import Network, power_network
+from certify.rules import enumeration
 from certify.rules.attacks import Game, dearest, defended_network, game
 from certify.rules.enumeration import attacks_within
 from certify.rules.shedding_dual import require_attack
@@ -177,3 +178,14 @@ def test_the_oracle_itself() -> None:
     assert {attack: round(dc.shed(attack), 9) for attack in wanted} == {**wanted, (): 4, (2,): 4}  # equal reactances: both circuits carry 5 at most
     assert transport.worst([True] * 3, [1, 1, 1], 1) == 9 and dc.switched(()) == pytest.approx(4)
     assert sum(transport.cut((0,))) >= 1
+
+
+def test_sets_are_charged_and_at_most_10_to_the_8_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = Limits().fresh()
+    assert sum(map(len, attacks_within(Game((1,) * 5, (True,) * 5, 2), limits))) == 16 and limits.spent == 2000 * 16
+    far = Limits(work=10**18)
+    assert len(next(attacks_within(Game((1,) * 800, (True,) * 800, 3), far.fresh()))) == 1  # 85 million sets of three
+    refused("limit-reached", list, attacks_within(Game((1,) * 1000, (True,) * 1000, 3), far.fresh()))  # 166 million
+    monkeypatch.setattr(enumeration, "_MOST_ATTACKS", 10)
+    assert sum(map(len, attacks_within(Game((1,) * 5, (True,) * 5, 2), Limits().fresh()))) == 16
+    refused("limit-reached", list, attacks_within(Game((1,) * 6, (True,) * 6, 2), Limits().fresh()))
