@@ -295,6 +295,8 @@ def test_facts_of_regions_say_what_is_odd_about_the_property():
     assert "1 parts constrain their inputs beyond a box, and may be empty beside others" in constrained.facts
     everything = _region("(assert (or (>= Y_0 0.25) (<= X_0 5)))", False, ["0", "0"])
     assert "a disjunct constrains no output: every input of its box is unsafe" in everything.facts
+    beside = _region("(assert (or (and (<= X_0 0.25) (>= Y_0 0.25)) (>= X_0 0.5)))", False, ["1", "0"])
+    assert "a disjunct constrains no output: every input of its box is unsafe" in beside.facts
     assert not any("disjunct" in fact or "parts" in fact for fact in plain.facts)
 
 

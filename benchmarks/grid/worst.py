@@ -37,6 +37,7 @@ LISTED = [  # operator, case, lines, worst case in MW; at least, where the true 
     ("dc", "24_ieee_rts", 3, "309"), ("dc", "24_ieee_rts", 5, "842"), ("dc", "39_epri", 2, "803.0888"), ("dc", "39_epri", 4, "2204.23"),
     ("dc", "57_ieee", 3, "276.8"), ("dc", "73_ieee_rts", 3, "309"), ("dc", "118_ieee", 2, "334.1321"), ("dc", "118_ieee", 3, "528.1514"),
     ("dc-switch", "24_ieee_rts", 2, ""), ("dc-switch", "39_epri", 2, ""), ("dc-switch", "118_ieee", 2, ""), ("dc-switch", "118_ieee", 3, "528.65"),
+    ("dc-switch", "118_ieee", 4, "785"),
 ]
 
 

@@ -64,9 +64,9 @@ def check_flows(network: Network, flow: Integers, scale: Integers, limits: Limit
     demand, supply = ([int(value * quantum) for value in side] for side in (network.demand, network.supply))
     most = [None if line.high is None else int(line.high * quantum) for line in lines]
     least = [None if line.low is None else int(line.low * quantum) for line in lines]
-    most_flow = max(int(flow.max(initial=0)), -int(flow.min(initial=0)))
+    most_flow = max(int(flow.max(initial=1)), -int(flow.min(initial=0)))  # at least 1: the denominator alone may not fit
     largest = max([*demand, *supply, *(abs(end) for end in (*least, *most) if end is not None), 1])
-    fits = quantum * max(most_flow, 1) * (len(lines) + 1) + 2 * int(scale.max(initial=1)) * largest * (buses + 1) < 1 << 62
+    fits = quantum * most_flow * (len(lines) + 1) + 2 * int(scale.max(initial=1)) * largest * (buses + 1) < 1 << 62
     dtype: Any = np.int64 if fits else object
     limits.within((8 if fits else 80) * len(scale) * (3 * len(lines) + 2 * buses), "memory", "memory for flows in bytes")
     moved, scaled = flow.astype(dtype) * quantum, scale.astype(dtype)

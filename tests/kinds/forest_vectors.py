@@ -138,6 +138,8 @@ def _dispatches() -> Iterator[Vector]:
                  say(says={"shed_mw_at_most": "40"}), effect="none: true, but floating point does not show it")
     yield vector("forest-dispatch-uncovered", "rejected", "leaf-uncovered", base, "a dispatch stands for further attacks", ask(attacks=2),
                  effect="a second line can be attacked below")
+    yield vector("forest-dispatch-uncovered-by-one-line", "rejected", "leaf-uncovered", base, "a dispatch needs one line that can't be attacked",
+                 ask(attacks=2, attack_costs=[[2, 2]]), effect="row 3 can be attacked below, and row 2 costs too much: rows 1 and 3 shed 50 MW")
     yield vector("forest-dispatch-with-flows", "rejected", "evidence-range", base, "flows of a dispatch are ignored",
                  put(flow=("<i8", [[0, 1, 0], *FLOW[1:]])))
     yield vector("forest-dispatch-missing", "rejected", "array-shape", base, "a missing dispatch serves everything",
@@ -146,6 +148,9 @@ def _dispatches() -> Iterator[Vector]:
                  put(kind=("|u1", [0, 0, 0]), flow=("<i8", FLOW), closed=("|u1", CLOSED)))
     yield vector("forest-dispatch-over-the-supply", "rejected", "pool-dispatch-range", base, "more is served than there is",
                  put(supply=("<i8", [[121, 0, 0]])))
+    for name, quantum in (("zero", "0"), ("minus-one", "-1")):
+        yield vector(f"forest-quantum-of-{name}", "rejected", "malformed", base, "what is not positive is a dispatch of nothing",
+                     say(items={"quantum_mw": quantum}))
     yield vector("forest-dispatch-over-a-rating", "rejected", "bound-too-strong", base, "flows of angles have no limit",
                  put(supply=("<i8", [[100, 0, 0]]), demand=("<i8", [[0, 50, 50]])), effect="row 2 would carry 100 MW")
     yield vector("forest-dispatch-on-open-lines", "rejected", "bound-too-strong", base, "open lines carry flow",

@@ -127,6 +127,9 @@ def _attacks() -> Iterator[Vector]:
     yield vector("attack-defence-over-its-budget", "rejected", "defence-over-budget", base, "the budget of the defence is not read",
                  ask(defended=[2], budget=0))
     yield vector("attack-cost-over-the-budget", "rejected", "attack-over-budget", base, "lines are counted, not paid", ask(attack_costs=[[1, 2]]))
+    for costs in ([1], [1, 2, 3], []):
+        yield vector(f"attack-cost-of-{len(costs)}-numbers", "rejected", "malformed", base, "a cost that is left out has a default",
+                     ask(attack_costs=[costs]))
     yield vector("attack-cost-within-the-budget", "verified", "", base, "none", ask(attack_costs=[[1, 2]], attacks=2))
     yield vector("attack-on-nothing", "verified", "", cut(bound="0", attack=[], attacks=0, side=(0, 0, 0)), "none: the empty attack")
     yield vector("attack-on-nothing-claims-shed", "rejected", "bound-too-strong", cut(bound="1", attack=[], attacks=0),

@@ -103,6 +103,16 @@ def _trees() -> Iterator[Vector]:
                  "none: 40 shed and 60 taken out, 50 and 10, ...")
 
 
+def _tiny() -> Grid:
+    """Return the triangle with unlimited lines, where 1e-30 MW are wanted at each of two buses."""
+    made = triangle(0, 0, 0)
+    for bus in made.buses:
+        bus.pd = Fraction(1, 10**30) if bus.pd else bus.pd
+    made.units[0].pmax = Fraction(1, 10**30)
+    made.branches[4].rate = made.branches[3].rate = Fraction(0)
+    return made
+
+
 def _flows() -> Iterator[Vector]:
     base = tree()
 
@@ -112,6 +122,10 @@ def _flows() -> Iterator[Vector]:
     fine = [[0, 60000, -10000], [60, 0, 10], [50, 50, 0]]
     yield vector("scales", "verified", "", base, "none: each flow has its scale", flow(fine, [1000, 1, 1]))
     yield vector("scale-of-another-flow", "rejected", "leaf-flow-limit", base, "one scale serves all flows", flow(fine, [1, 1000, 1]))
+    yield vector("flow-of-nothing-beside-a-long-denominator", "verified", "", tree(_tiny(), f"1/{5 * 10**29}", (-1,), ((0, 0, 0),), attacks=0),
+                 "none: 2e-30 MW are shed, and 10^30 does not fit 64 bits")
+    yield vector("flow-of-nothing-beside-a-long-denominator-too-low", "rejected", "bound-too-strong",
+                 tree(_tiny(), "0", (-1,), ((0, 0, 0),), attacks=0), "a number that does not fit is none")
     yield vector("flow-a-quantum-over-its-limit", "rejected", "leaf-flow-limit", base, "a tolerance on limits", flow(
         [[0, 60001, -10000], [60, 0, 10], [50, 50, 0]], [1000, 1, 1]))
     yield vector("flow-a-quantum-under-its-limit", "rejected", "leaf-flow-limit", base, "limits hold in one direction", flow(

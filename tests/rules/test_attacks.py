@@ -14,6 +14,7 @@ import power_networks as power
 from certify.limits import Limits
 from certify.readers.matpower import read_case
 from certify.readers.power import Network, power_network
+from certify.rules import enumeration
 from certify.rules.attacks import Game, dearest, defended_network, game, rows_of
 from certify.rules.enumeration import attacks_within
 from certify.rules.shedding_dual import require_attack
@@ -89,6 +90,8 @@ def test_knapsacks_have_a_limit() -> None:
     assert dearest(values, np.array([5000] * 3), 10**6, Limits().fresh()) == 12  # equal costs need no table
     assert dearest(values, np.array([1, 2, 3]), 2**53 - 1, Limits().fresh()) == 12  # nor does a budget above all costs
     refused("limit-reached", dearest, values, costs, 10**4, Limits(work=10**4).fresh())
+    limits = Limits().fresh()
+    assert dearest(np.array([3, 4, 5]), np.array([1, 2, 9]), 2, limits) == 4 and limits.spent == 20 * 2 * (2 + 1)  # what costs too much is left out
 
 
 def _network(rng: np.random.Generator) -> tuple[power.Grid, Network]:
@@ -141,6 +144,7 @@ def test_rows_that_do_not_fit_are_refused() -> None:
                     False)
     for name in ("attack_costs", "defence_costs"):
         refused("malformed", defended_network, _asked(grid, **{name: ((rows[0], 1),)}), {"case": grid.data()}, Limits().fresh(), False)
+    refused("malformed", defended_network, _asked(grid, defence_costs=((rows[0], 2),)), {"case": grid.data()}, Limits().fresh(), False)
     two = _asked(grid, defended=(rows[0], rows[1]), defence_costs=((rows[0], 5),), budget=6)
     assert defended_network(two, {"case": grid.data()}, Limits().fresh(), False)[1].free[:2] == (False, False)
     refused("defence-over-budget", defended_network, {**two, "budget": 5}, {"case": grid.data()}, Limits().fresh(), False)
@@ -174,3 +178,14 @@ def test_the_oracle_itself() -> None:
     assert {attack: round(dc.shed(attack), 9) for attack in wanted} == {**wanted, (): 4, (2,): 4}  # equal reactances: both circuits carry 5 at most
     assert transport.worst([True] * 3, [1, 1, 1], 1) == 9 and dc.switched(()) == pytest.approx(4)
     assert sum(transport.cut((0,))) >= 1
+
+
+def test_sets_are_charged_and_at_most_10_to_the_8_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = Limits().fresh()
+    assert sum(map(len, attacks_within(Game((1,) * 5, (True,) * 5, 2), limits))) == 16 and limits.spent == 2000 * 16
+    far = Limits(work=10**18)
+    assert len(next(attacks_within(Game((1,) * 800, (True,) * 800, 3), far.fresh()))) == 1  # 85 million sets of three
+    refused("limit-reached", list, attacks_within(Game((1,) * 1000, (True,) * 1000, 3), far.fresh()))  # 166 million
+    monkeypatch.setattr(enumeration, "_MOST_ATTACKS", 10)
+    assert sum(map(len, attacks_within(Game((1,) * 5, (True,) * 5, 2), Limits().fresh()))) == 16
+    refused("limit-reached", list, attacks_within(Game((1,) * 6, (True,) * 6, 2), Limits().fresh()))

@@ -20,7 +20,7 @@ from certify.readers.network import Dense, Layer, Network, Relu, Scale
 from certify.rules.balls import SNAP, above, below, down, up
 from certify.rules.float32 import Rounding
 from certify.rules.norm_ball import NormBall
-from certify.rules.relaxation import Bounds, Relaxation
+from certify.rules.relaxation import Bounds, Relaxation, _lines, _snap
 from toolkit import refused
 
 U, K = Fraction(1, 1 << 53), 1 + Fraction(1, 1 << 20)
@@ -103,6 +103,19 @@ def test_the_chord_is_rounded_down_and_its_offset_covers_both_ends() -> None:
         chord = Fraction(int(Fraction(top) / Fraction(top - bottom) * 2**30), 2**30)
         offset = max(-chord * Fraction(bottom), (1 - chord) * Fraction(top))
         assert offset < -Fraction(float(constant)) <= offset * (1 + Fraction(1, 2**45)) + Fraction(1, 2**45) * Fraction(max(-bottom, top))
+
+
+def test_lines_are_above_a_relu_at_both_ends() -> None:
+    """Exactly, and also where the width of the interval, and so the chord, is rounded: then the lower end decides about the offset."""
+    rng = np.random.default_rng(11)
+    ends = [(-(1 + 2.0**-48), 31.0), (-(1 + 2.0**-47), 63.0), *((-2.0 ** rng.uniform(-20, 20), 2.0 ** rng.uniform(-20, 20)) for _ in range(300))]
+    rounded = 0
+    for bottom, top in ends:
+        (crossing,), _, (chord,), (offset,) = (values.tolist() for values in _lines(np.array([bottom]), np.array([top])))
+        chord, offset = Fraction(chord), Fraction(offset)
+        assert crossing == 1 and chord * Fraction(bottom) + offset >= 0 and chord * Fraction(top) + offset >= Fraction(top), (bottom, top)
+        rounded += chord * (Fraction(top) - Fraction(bottom)) > Fraction(top)
+    assert rounded >= 2
 
 
 def test_inputs_cost_gamma_times_their_reach() -> None:
@@ -331,3 +344,166 @@ def test_the_reach_of_a_ball_includes_its_centre(sign: float) -> None:
     lost = 6 * 2.0**-53 * (1 + 2.0**-20) * 10.0
     wanted = down(down(np.array([13.0])) - (1 + 2.0**-20) * (lost + 0.0 + 2.0**-250 * float(up(np.array([1.0]))[0])))
     assert found.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("value", [2.0**-310, -(2.0**-310)])
+def test_tiny_ends_of_a_box_move_outward(value: float) -> None:
+    bounds = Relaxation(net(Scale(1, np.zeros(1)), inputs=1), Limits()).propagate(row(value), row(value), None)
+    assert bounds.lower[0].tolist() == [[0.0 if value > 0 else -SNAP]] and bounds.upper[0].tolist() == [[SNAP if value > 0 else 0.0]]
+
+
+@pytest.mark.parametrize("ends", [(-(2.0**120), 0.0), (0.0, 2.0**120)])
+def test_either_end_of_an_input_may_have_no_float32_near_it(ends: tuple[float, float]) -> None:
+    network = net(Dense(np.zeros((1, 2)), np.zeros(1)), inputs=2)  # whose sums are small all the same
+    relaxation = Relaxation(network, Limits(), None, Rounding(network))
+    near, far = (np.array([[0.0, 1.0]]) + np.array([[factor, 0.0]]) * ends[0 if ends[0] else 1] for factor in (0.999, 1.0))
+    zero = np.array([[0.0, 1.0]])
+    pairs = [(end, zero) if ends[0] else (zero, end) for end in (near, far)]
+    relaxation.propagate(*pairs[0], None)
+    refused("exec32-overflow", relaxation.propagate, *pairs[1], None)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_bounds_of_either_sign_are_refused_above_two_to_the_300(sign: int, layers: int) -> None:
+    for factor, code in ((1.0, "number-too-large"), (0.5, "")):
+        weights = [2.0**200] if layers == 1 else [2.0**150, 2.0**50]
+        weights[-1] *= sign * factor
+        relaxation = Relaxation(net(*(Dense(np.array([[w], [0.0]])[:, :1] if k == 0 else np.array([[w, 0.0]]), np.zeros(2 - k))
+                                      for k, w in enumerate(weights)), inputs=1), Limits())
+        if code:
+            refused(code, relaxation.propagate, row(0.0), row(2.0**100), None)
+        else:
+            relaxation.propagate(row(0.0), row(2.0**100), None)
+
+
+def test_one_coefficient_above_two_to_the_300_is_enough() -> None:
+    relaxation = Relaxation(net(inputs=2), Limits())
+    for which in (0, 1):
+        terms = {which: Fraction(2) ** 301, 1 - which: Fraction(1)}
+        refused("number-too-large", relaxation.specify, [(Row(terms, {}, Fraction(0)), Fraction(1))])
+        refused("number-too-large", relaxation.specify, [(Row({}, terms, Fraction(0)), Fraction(1))])
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(-2.0, 9.0), (-9.0, 2.0)])
+def test_residues_are_paid_for_at_the_farther_end(lower: float, upper: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    relaxation = Relaxation(net(Scale(1, np.zeros(1)), inputs=1), Limits())
+    specified = relaxation.specify([(Row({0: Fraction(1, 3)}, {0: Fraction(1, 7)}, Fraction(1)), Fraction(1))])
+    monkeypatch.setattr(relaxation, "lower_bounds", lambda coefficients, constant, *_: constant)
+    bounds = Bounds((row(0.0), row(-5.0)), (row(0.0), row(4.0)))
+    found = relaxation.bound([specified], np.zeros(1, np.int64), bounds, row(lower), row(upper))
+    lost = specified.output_residue[0] * 5 + specified.input_residue[0] * 9
+    assert found.tolist() == down(np.array([1.0 - (1 + 2.0**-20) * lost])).tolist() and 0 < lost < 1e-15
+
+
+def test_every_sum_of_nothing_rounds_a_constant_down() -> None:
+    """Twice for a sum in a ReLU, once for multipliers, once for added coefficients, twice for inputs: by 2 ulp of a number just below 1 each."""
+    relaxation = Relaxation(net(Relu(1), inputs=1), Limits())
+    bounds = Bounds((row(0.0), row(0.0)), (row(1.0), row(1.0)))
+    zero, wanted = np.zeros((1, 1)), np.ones(1)
+    for split, added, count in ((None, None, 4), ({0: zero}, None, 5), (None, zero, 5), ({0: zero}, zero, 6)):
+        found = relaxation.lower_bounds(zero, np.ones(1), np.zeros(1, np.int64), 1, bounds, row(0.0), row(1.0), added, None, split)
+        wanted = np.ones(1)
+        for _ in range(count):
+            wanted = down(wanted)
+        assert found.tolist() == wanted.tolist()
+
+
+def test_tiny_coefficients_of_executions_are_dropped_at_the_cost_of_the_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = net(Dense(np.array([[2.0**-200]]), np.zeros(1)), inputs=1)
+    rounding = Rounding(network)
+    monkeypatch.setattr(rounding, "radius", lambda k, size, growth: np.zeros((1, 1)))
+    monkeypatch.setattr(rounding, "input_error", lambda reach: 0.0 * reach)
+    relaxation = Relaxation(network, Limits(), None, rounding)
+    bounds = Bounds((row(-(2.0**20)), row(-1.0)), (row(2.0**20), row(1.0)))
+    found = relaxation.lower_bounds(row(2.0**-150), np.zeros(1), np.zeros(1, np.int64), 1, bounds, row(0.0), row(0.0))
+    assert -SNAP * (2**20 + 20) < found[0] < -SNAP * 2**20
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 1 + 2.0**-52), (1 + 2.0**-52, 1 + 2.0**-51), (-1 - 2.0**-52, -1.0), (-1 - 2.0**-51, -1 - 2.0**-52)])
+def test_the_half_width_is_that_of_the_farther_end(low: float, high: float) -> None:
+    """The middle of two neighbouring doubles is one of them."""
+    middle = (low + high) / 2
+    assert middle in (low, high)
+    reach, half = max(abs(low), abs(high)), float(up(np.array([2.0**-52]))[0])
+    found = Relaxation(net(inputs=1), Limits()).lower_bounds(row(1.0), np.zeros(1), np.zeros(1, np.int64), 0, Bounds((row(low),), (row(high),)),
+                                                             row(low), row(high))
+    assert found.tolist() == down(down(np.array([middle - half])) - (1 + 2.0**-20) * (11 * 2.0**-53 * (1 + 2.0**-20) * reach)).tolist()
+
+
+@pytest.mark.parametrize(("low", "high"), [(-9.0, 1.0), (-1.0, 9.0)])
+def test_intervals_cost_the_growth_of_the_farther_end(low: float, high: float) -> None:
+    bounds = Relaxation(net(Dense(np.array([[1.0]]), np.zeros(1)), inputs=1), Limits()).propagate(row(low), row(high), None)
+    kappa = 1 + 2.0**-20
+    cost = kappa * (5 * 2.0**-53 * kappa * (kappa * 9.0))
+    assert bounds.lower[1].tolist() == (down(down(row(low)) - cost)).tolist() and bounds.upper[1].tolist() == (up(up(row(high)) + cost)).tolist()
+
+
+def test_intervals_of_a_relu_are_exact_and_in_float32_outward() -> None:
+    network = net(Relu(3), inputs=3)
+    low, high = np.array([[-3.0, -2.0, 0.25]]), np.array([[-2.0, 0.5, 0.75]])
+    bounds = Relaxation(network, Limits()).propagate(low, high, None)
+    assert bounds.lower[1].tolist() == [[0.0, 0.0, 0.25]] and bounds.upper[1].tolist() == [[0.0, 0.5, 0.75]]
+    bounds = Relaxation(network, Limits(), None, Rounding(network)).propagate(low, high, None)
+    assert bounds.lower[1][0, 2] == down(bounds.lower[0])[0, 2] < 0.25 and (bounds.upper[1] == up(np.maximum(bounds.upper[0], 0)))[0, 1:].all()
+    assert (bounds.lower[1][0, :2] < -(2.0**-126)).all() and bounds.upper[1][0, 0] > 2.0**-126  # what is 0 is off by 2^-125 at most
+
+
+def test_tiny_bounds_behind_a_layer_move_outward() -> None:
+    relaxation = Relaxation(net(Scale(1, np.zeros(1)), inputs=1), Limits())
+    assert relaxation.propagate(row(SNAP), row(SNAP), None).lower[1].tolist() == [[-SNAP]]
+    assert relaxation.propagate(row(-SNAP), row(-SNAP), None).upper[1].tolist() == [[SNAP]]
+
+
+def test_refined_bounds_of_executions_start_below_what_float32_may_lose(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = net(Relu(1), Dense(np.array([[1.0]]), np.array([-0.25])), Relu(1), inputs=1)
+    relaxation = Relaxation(network, Limits(), None, Rounding(network))
+    seen: list[Any] = []
+
+    def far(coefficients: Any, constant: Any, *_: Any) -> Any:
+        seen.append((coefficients.tolist(), constant.tolist()))
+        return np.full(constant.shape, -99.0)
+
+    monkeypatch.setattr(relaxation, "lower_bounds", far)
+    bounds = relaxation.propagate(row(-1.0), row(1.0), None)
+    ((coefficients, constants),) = seen
+    radius = Fraction(float(relaxation._radius(1, bounds)[0, 0]))
+    assert coefficients == [[1.0], [-1.0]] and radius > 0
+    for found, sign in zip(constants, (-1, 1), strict=True):
+        assert Fraction(1, 1 << 60) < sign * Fraction(1, 4) - radius - Fraction(found) < Fraction(1, 1 << 50)
+
+
+def test_refined_bounds_that_are_tiny_move_outward(monkeypatch: pytest.MonkeyPatch) -> None:
+    relaxation = Relaxation(net(Relu(1), Dense(np.array([[1.0]]), np.array([-0.25])), Relu(1), inputs=1), Limits())
+    for value, ends in ((2.0**-310, (0.0, 0.0)), (-(2.0**-310), (-SNAP, SNAP))):  # bounds of z from below, and of -z
+        monkeypatch.setattr(relaxation, "lower_bounds", lambda coefficients, constant, *_, value=value: np.full(constant.shape, value))
+        bounds = relaxation.propagate(row(-1.0), row(1.0), None)
+        assert (bounds.lower[2][0, 0], bounds.upper[2][0, 0]) == ends
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10])
+def test_offsets_cost_the_roundings_of_as_many_neurons_as_there_are(size: int) -> None:
+    relaxation = Relaxation(net(Relu(size), inputs=size), Limits())
+    ends = np.full((1, size), -1.0), np.full((1, size), 3.0)
+    bounds = Bounds((ends[0], 0 * ends[0]), (ends[1], ends[1]))
+    coefficients = np.zeros((1, size))
+    coefficients[0, -1] = -8.0
+    _, constant = relaxation._relu(0, coefficients, np.zeros(1), np.zeros(1, np.int64), bounds, None, slice(None))
+    gain = -8.0 * float(up(np.array([0.75]))[0])
+    lost = 1.01 * 2.0**-53 * (6.0 * 3.0) - (2 * size + 2) * 2.0**-53 * (1 + 2.0**-20) * gain
+    assert constant.tolist() == down(down(np.array([gain])) - (1 + 2.0**-20) * lost).tolist()
+
+
+def test_tiny_coefficients_of_either_sign_are_paid_for_and_large_ones_refused() -> None:
+    tiny = 2.0**-310
+    reach = np.array([1.0, 2.0, 5.0, 5.0, 5.0, 5.0, 5.0])
+    coefficients, size, constant = _snap(np.array([[-tiny, tiny, 3.0, -4.0, 0.0, SNAP, -SNAP]]), np.zeros(1), reach)
+    assert coefficients.tolist() == [[0.0, 0.0, 3.0, -4.0, 0.0, SNAP, -SNAP]] and size.tolist() == np.abs(coefficients).tolist()
+    assert -SNAP * 5 < constant[0] < -SNAP * 3
+    for many in ([3.0, -4.0], [-4.0], [0.0]):
+        found = _snap(np.array([many]), np.ones(1), np.ones(len(many)))
+        assert found[0].tolist() == [many] and found[1].tolist() == [[abs(v) for v in many]] and found[2].tolist() == [1.0]
+    for value in (2.0**300, -(2.0**300)):
+        _snap(np.array([[1.0, value]]), np.zeros(1), np.ones(2))
+    for value in (2.0**301, -(2.0**301), float("nan"), float("inf")):
+        refused("number-too-large", _snap, np.array([[1.0, value]]), np.zeros(1), np.ones(2))

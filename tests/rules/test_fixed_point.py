@@ -19,7 +19,7 @@ from certify.readers.network import Dense, Network, Relu, Scale
 from certify.rules import bounds_tree, fixed_point
 from certify.rules.fixed_point import FixedPoint
 from certify.rules.float32 import Rounding
-from certify.rules.relaxation import Relaxation
+from certify.rules.relaxation import Bounds, Relaxation
 from rules import bounding
 from rules.bounding import Problem
 from rules.sabotage import variant
@@ -194,6 +194,13 @@ def test_work_is_charged() -> None:
     assert spent(60, 1) < spent(60, 10) and spent(60, 1) < spent(1000, 1) < spent(4096, 1)
 
 
+@pytest.mark.parametrize(("power", "words"), [(0, 1), (31, 1), (32, 2), (598, 10), (607, 10), (608, 11)])
+def test_products_are_charged_by_the_words_of_their_numbers(power: int, words: int) -> None:
+    """Two numbers of 16 bits behind the point, and a weight of `power`, in words of 64 bits."""
+    layers = (Relu(1), Dense(np.array([[2.0**-power]]), np.zeros(1)), Dense(np.ones((1, 1)), np.zeros(1)))
+    assert FixedPoint(Network((1, 1), 1, layers), Limits(), 16)._words == words
+
+
 # Each deduction alone: a variant without it gives a bound above an exact value somewhere. Random problems, with few bits.
 
 _LOST = "lost = np.where((quotient << power) != raw, size, 0).sum(axis=1)\n        return quotient, constant - self._ceil(lost)"
@@ -349,3 +356,53 @@ def test_one_sum_of_a_layer_that_may_overflow_is_enough() -> None:
         arithmetic = FixedPoint(network, Limits(), 16, None, Rounding(network))
         low, high = arithmetic.start(Part((Fraction(0),), (Fraction(4),), ()))
         refused("exec32-overflow", arithmetic.propagate, low[None], high[None], None)
+
+
+def test_a_radius_is_rounded_up_from_what_it_is_exactly() -> None:
+    """Four inputs whose sizes fill 2^122 units but for the fixed part, which no unit holds: one unit of error isn't enough."""
+    network = Network((1, 4), 4, (Dense(np.zeros((1, 4)), np.zeros(1)),))
+    rounding = Rounding(network)
+    arithmetic = FixedPoint(network, Limits(), 16, None, rounding)
+    (fixed,) = rounding.of(0).fixed.tolist()
+    least = int(Fraction(fixed) * arithmetic.unit)
+    assert least < Fraction(fixed) * arithmetic.unit and rounding.of(0).absolute == 2.0**-122
+    for more, wanted in ((-1, 1), (0, 2), (1, 2)):
+        size = np.array([[1, 1, 1, 2**122 - least + more - 3]], object)
+        assert arithmetic._radius(0, Bounds((-size, size - size), (size, size - size))).tolist() == [[wanted]]
+
+
+@pytest.mark.parametrize("count", [1, 32, 40])
+def test_a_neuron_that_is_above_0_by_one_unit_is_kept(count: int) -> None:
+    arithmetic = FixedPoint(Network((1, 2), 2, (Dense(np.eye(2), np.zeros(2)), Relu(2), Dense(np.ones((1, 2)), np.zeros(1)))), Limits(), 16)
+    bounds = arithmetic.propagate(np.array([[-5, -5]], object), np.array([[5, 1]], object), None)
+    assert arithmetic._back(np.array([[3]] * count, object), 2, bounds).tolist() == [[3, 3]] * count
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 40])
+def test_dead_neurons_count_in_float32(count: int) -> None:
+    network = Network((1, 1), 1, (Dense(np.array([[1.0], [0.0]]), np.array([-2.0, 1.0])), Relu(2), Dense(np.array([[1.0, 0.0]]), np.zeros(1))))
+    arithmetic = FixedPoint(network, Limits(), 200, None, Rounding(network))
+    low, high = arithmetic.start(Part((Fraction(0),), (Fraction(1),), ()))
+    bounds = arithmetic.propagate(low[None], high[None], None)
+    row = arithmetic.specify([(Row({}, {0: Fraction(1)}, Fraction(0)), Fraction(1))])
+    found = arithmetic.bound([row] * count, np.zeros(count, np.int64), bounds, low[None], high[None])
+    alone = arithmetic.bound([row], np.zeros(1, np.int64), bounds, low[None], high[None])
+    assert set(found.tolist()) == set(alone.tolist()) and found[0] < 0
+
+
+def test_neurons_of_other_boxes_cost_and_give_nothing() -> None:
+    """Two boxes of sixteen neurons, in units of 1/16: they cross 0 in the second box only, and what is [-1, 0] in units is 0 in the first."""
+    arithmetic = FixedPoint(Network((1, 16), 16, (Relu(16),)), Limits(), 4)
+    low, high = np.full((2, 16), -1, object), np.full((2, 16), 0, object)
+    low[1], high[1] = -7, 9
+    bounds = Bounds((low, low), (high, high))
+    for value in (3, -3):
+        result, constant = arithmetic._relu(0, np.full((1, 16), value, object), np.full(1, 0, object), np.array([0]), bounds, None)
+        assert result.tolist() == [[0] * 16] and constant.tolist() == [0]
+    low[0], high[0] = 0, 5
+    result, constant = arithmetic._relu(0, np.full((1, 16), -3, object), np.full(1, 0, object), np.array([0]), bounds, None)
+    assert result.tolist() == [[-3] * 16] and constant.tolist() == [0]
+
+
+def test_roots_are_rounded_up() -> None:
+    assert [fixed_point._root(v) for v in (0, 1, 2, 3, 4, 5, 9, 10, 10**40, 10**40 + 1)] == [0, 1, 2, 2, 2, 3, 3, 4, 10**20, 10**20 + 1]

@@ -17,6 +17,7 @@ from certify.readers.matpower import read_case
 from certify.readers.power import Network, power_network
 from certify.rules.attacks import Game
 from certify.rules.flows import Witnesses, check_flows, tree_of_flows
+from rules.hand_networks import network as by_hand
 from toolkit import refused
 
 LARGEST = (1 << 63) - 1
@@ -275,3 +276,39 @@ def test_limits_of_trees() -> None:
     assert tree_of_flows(network, played, nodes, few, Limits(tree_nodes=3, tree_depth=1).fresh())[1] == 2
     for limits in (Limits(tree_nodes=2), Limits(tree_depth=0), Limits(work=1000)):
         refused("limit-reached", tree_of_flows, network, played, nodes, few, limits.fresh())
+
+
+@pytest.mark.parametrize(("low", "high"), [(None, Fraction(9, 2)), (-Fraction(9, 2), None), (-Fraction(1, 3), Fraction(9, 2)),
+                                           (-Fraction(9, 2), Fraction(1, 7)), (-4, 4), (None, None)])
+def test_each_limit_holds_alone_and_exactly(low: Fraction | None, high: Fraction | None) -> None:
+    """Lines of a case are limited alike both ways; the rule takes any limits, and their denominators count."""
+    network = by_hand([(0, 1, low, high)], [1 << 70] * 2, [1 << 70] * 2)
+    for flow in (-200, -190, -189, -169, -168, -15, -14, -13, 0, 5, 6, 7, 168, 169, 189, 190, 200, 1 << 53, -(1 << 53)):
+        if (low is None or Fraction(flow, 42) >= low) and (high is None or Fraction(flow, 42) <= high):
+            assert Fraction(int(checked(network, [[flow]], [42]).size[0, 0]), checked(network, [[flow]], [42]).quantum) == abs(flow)
+        else:
+            refused("leaf-flow-limit", checked, network, [[flow]], [42])
+    for flow in ((1 << 53) + 1, -(1 << 53) - 1):
+        refused("leaf-flow-limit", checked, network, [[flow]], [42])  # without limits, a flow ends at 2^53 all the same
+
+
+def test_numbers_that_do_not_fit_64_bits_are_exact() -> None:
+    """Each product alone is too large for 64 bits: of a demand and a scale, of a flow and the denominator, and of a limit and a scale."""
+    assert shed_in(checked(by_hand([], [10], [0]), [[]], [LARGEST // 3]), 0) == 10
+    assert shed_in(checked(by_hand([], [10, 20], [0, 0]), [[]], [LARGEST // 25]), 0) == 30
+    one = by_hand([(0, 1, -Fraction(19, 2), Fraction(19, 2))], [1, 1], [1, 1])
+    refused("leaf-flow-limit", checked, one, [[LARGEST]], [1])  # twice that is -2 modulo 2^64
+    tiny = Fraction(1, 10**30)  # also of a denominator and nothing
+    assert shed_in(checked(by_hand([(0, 1, None, None)], [0, tiny], [tiny, 0]), [[0]], [1]), 0) == tiny
+    far = by_hand([(0, 1, -(1 << 40), 1)], [1, 1], [1, 1])
+    assert checked(far, [[-5]], [1 << 30]).size.tolist() == [[5]]
+    refused("leaf-flow-limit", checked, far, [[5 << 30]], [1 << 30])
+
+
+def test_work_is_the_sum_of_its_parts() -> None:
+    network, limits = by_hand([(0, 1, -9, 9), (1, 2, -9, 9)], [9] * 3, [9] * 3), Limits().fresh()
+    found = check_flows(network, np.zeros((5, 2), np.int64), np.ones(5, np.int64), limits)
+    assert limits.spent == 40 * 5 * (2 + 3) + 1000 * (2 + 3)
+    few, limits = Witnesses(found.size[:1], found.shed[:1], [1], found.quantum), Limits().fresh()
+    tree_of_flows(network, Game((1, 1), (True, True), 1), np.array([0, -1, -1], np.int32), few, limits)
+    assert limits.spent == 3 * (20_000 + 20 * 2)

@@ -19,6 +19,8 @@ from certify.readers.power import Network, power_network
 from certify.rules.attacks import Game
 from certify.rules.flows import Witnesses
 from certify.rules.forests import check_forests, forest_tree, pairs_of
+from rules.hand_networks import End
+from rules.hand_networks import network as by_hand
 from toolkit import refused
 
 TOLERANCE = 1e-6  # MW: by so much the linear programs of the oracle may be off
@@ -231,3 +233,93 @@ def test_work_is_charged_before_it_is_done() -> None:
     given = np.array([row], np.int64), np.array([scale], np.int64), np.array([closed], np.uint8), np.array([0], np.uint8)
     refused("limit-reached", check_forests, network, *given, few)
     assert checked(network, [row], [scale], [closed]).size.tolist() == [[0] * len(plain.lines)]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_flows_without_limits_end_at_two_to_the_53(sign: int) -> None:
+    most = 1 << 53
+    network = by_hand([(0, 1, None, None)], [2 * most] * 2, [2 * most] * 2)
+    assert checked(network, [[sign * most]], [1], [[1]]).size.tolist() == [[most * 10**6]]
+    refused("leaf-flow-limit", checked, network, [[sign * (most + 1)]], [1], [[1]])
+
+
+def test_sizes_and_sheds_are_rounded_up_to_a_millionth() -> None:
+    network = by_hand([(0, 1, None, None, 1), (0, 1, None, None, 2)], [0, Fraction(4, 3)], [1, 0])
+    found = checked(network, [[1], [0]], [1, 1], [[1, 1], [1, 1]])
+    assert found.quantum == 10**6 and found.size.tolist() == [[333_334, 666_667], [0, 0]] and found.shed.tolist() == [333_334, 1_333_334]
+    found = checked(network, [[3]], [7], [[1, 1]])
+    assert found.size.tolist() == [[10**6, 2 * 10**6]] and found.shed.tolist() == [6_333_334] and found.scale == [7]
+
+
+def _lines(*lines: End) -> Network:
+    """Return lines between three buses that can give and take 9 MW each."""
+    return by_hand(lines, [9] * 3, [9] * 3)
+
+
+@pytest.mark.parametrize("first", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_limits_hold_in_the_direction_of_the_line(first: tuple[int, int], turned: bool) -> None:
+    """A pair has the direction of its first line; each circuit carries its flow forwards or backwards, and is limited in its own direction."""
+    second = first[::-1] if turned else first
+    network = _lines((*first, -5, 5), (*second, -1, 3))
+    least, most = (-6, 2) if turned else (-2, 6)
+    for flow in range(-8, 9):
+        if least <= flow <= most:
+            assert checked(network, [[flow]], [1], [[1, 1]]).size.tolist() == [[abs(flow) * 10**6 // 2] * 2]
+        else:
+            refused("leaf-flow-limit", checked, network, [[flow]], [1], [[1, 1]])
+
+
+@pytest.mark.parametrize(("low", "high"), [(None, 1), (-1, None), (None, None), (-1, 1)])
+def test_a_limit_on_one_side_only(low: int | None, high: int | None) -> None:
+    network = _lines((0, 1, low, high))
+    for flow, free in ((-2, low is None), (2, high is None), (-1, True), (1, True)):
+        if free:
+            checked(network, [[flow]], [1], [[1]])
+        else:
+            refused("leaf-flow-limit", checked, network, [[flow]], [1], [[1]])
+
+
+@pytest.mark.parametrize("first", [(0, 1), (1, 0)])
+def test_shifts_of_parallel_lines_are_compared_in_one_direction(first: tuple[int, int]) -> None:
+    other = first[::-1]
+    for second, shift, fine in ((first, 3, True), (first, -3, False), (other, -3, True), (other, 3, False)):
+        network = _lines((*first, None, None, 1, 3), (*second, None, None, 1, shift))
+        if fine:
+            checked(network, [[1]], [1], [[1, 1]])
+        else:
+            refused("phase-shift-unsupported", checked, network, [[1]], [1], [[1, 1]])
+        checked(network, [[1]], [1], [[1, 0]])
+
+
+@pytest.mark.parametrize("b", [-1, 0, 1, Fraction(1, 2)])
+def test_parallel_lines_and_lines_of_a_dispatch_have_a_positive_b(b: Fraction) -> None:
+    network = _lines((0, 1, -5, 5), (0, 1, -5, 5, b))
+    played = Game((1, 1), (False, False), 0)
+    dispatch = {"tree": np.array([-1], np.int32), "flow": np.zeros((1, 1), np.int64), "scale": np.ones(1, np.int64),
+                "closed": np.ones((1, 2), np.uint8), "kind": np.ones(1, np.uint8), "supply": np.ones((1, 3), np.int64),
+                "demand": np.ones((1, 3), np.int64)}
+    if b > 0:
+        checked(network, [[1]], [1], [[1, 1]])
+        assert 24 <= forest_tree(network, played, dispatch, Fraction(1), Limits().fresh())[0] < 24 + Fraction(1, 10**9)
+    else:
+        refused("susceptance-not-positive", checked, network, [[1]], [1], [[1, 1]])
+        refused("susceptance-not-positive", forest_tree, network, played, dispatch, Fraction(1), Limits().fresh())
+
+
+def test_one_kind_a_witness() -> None:
+    network = _lines((0, 1, None, None))
+    for kind in ([], [0, 0], [0, 1]):
+        refused("array-shape", check_forests, network, np.zeros((1, 1), np.int64), np.ones(1, np.int64), np.ones((1, 1), np.uint8),
+                np.array(kind, np.uint8), Limits().fresh())
+
+
+def test_work_is_the_sum_of_its_parts() -> None:
+    network, limits = _lines((0, 1, -5, 5), (1, 2, -5, 5)), Limits().fresh()
+    arrays = {"tree": np.array([0, -1, -2], np.int32), "flow": np.zeros((2, 2), np.int64), "scale": np.ones(2, np.int64),
+              "closed": np.ones((2, 2), np.uint8), "kind": np.array([1, 0], np.uint8), "supply": np.ones((1, 3), np.int64),
+              "demand": np.ones((1, 3), np.int64)}
+    worst, leaves = forest_tree(network, Game((1, 1), (True, True), 1), arrays, Fraction(1), limits)
+    assert 24 <= worst < 24 + Fraction(1, 10**9) and leaves == 2
+    dispatch, sorting = 10 * 3**3 + 5000 * (2 + 3), 4000 * 1
+    assert limits.spent == 20_000 * 2 * (2 + 3) + 3 * (20_000 + 20 * 2) + dispatch + sorting

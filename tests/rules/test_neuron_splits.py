@@ -106,6 +106,16 @@ def test_signs_and_multipliers_close_what_is_open(arithmetic: str) -> None:
 
 
 @pytest.mark.parametrize("arithmetic", ["f64", "int"])
+def test_a_leaf_without_signs_beside_leaves_with_them(arithmetic: str) -> None:
+    net = Network((1, 1), 1, (Relu(1),))
+    row = Row({0: Fraction(-1, 2)}, {0: Fraction(1)}, Fraction(1, 100))
+    for tree, theta in (([0, -1, 1, -2, -3], 0.5), ([0, 1, -1, -2, -3], -0.5)):
+        mixed = {"tree": np.array(tree, "<i4"), "split_at": np.array([theta]), "beta": np.array([0.5, 0.5]),
+                 "recompute": np.array([1, 0, 0, 0, 1], "|u1")}
+        assert abs(_check(net, row, mixed, arithmetic).smallest_margin - 0.01) < 1e-9
+
+
+@pytest.mark.parametrize("arithmetic", ["f64", "int"])
 def test_a_region_without_points_closes_anything_and_no_other_does(arithmetic: str) -> None:
     """z and -z can't both be above 0, but they meet at 0: bounds of [0, 0] are not empty."""
     net = Network((1, 1), 1, (Dense(np.array([[1.0], [1.0]]), np.array([0.0, -3.0])), Relu(2), Dense(np.array([[1.0, 1.0]]), np.zeros(1))))

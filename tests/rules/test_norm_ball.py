@@ -14,10 +14,12 @@ import float32_runs as runs
 import oracle
 import random_networks as made
 from certify.errors import CertifyError
+from certify.limits import Limits
 from certify.readers.ball import Ball
 from certify.readers.formula import Part, Row
 from certify.readers.network import Dense, Network, Relu
 from certify.rules import norm_ball
+from certify.rules.fixed_point import FixedPoint
 from certify.rules.float32 import Rounding
 from certify.rules.norm_ball import NormBall
 from certify.rules.relaxation import Relaxation
@@ -207,6 +209,19 @@ def test_balls_bound_the_first_layers_too() -> None:
     for make in ARITHMETICS.values():
         p = Problem(net, part, Row({}, {0: Fraction(-1)}, Fraction(0)))
         assert abs(bounding.answer(p, make).upper[1][0] - 1) < LOOSE  # 2 on the box
+
+
+@pytest.mark.parametrize("arithmetic", ["f64", "int"])
+def test_a_part_without_a_ball_is_not_bounded_over_the_ball_before_it(arithmetic: str) -> None:
+    bounds_of: Any = Relaxation(IDENTITY[2], Limits()) if arithmetic == "f64" else FixedPoint(IDENTITY[2], Limits(), 60)
+    ends = (Fraction(-1),) * 2, (Fraction(1),) * 2
+    found = []
+    for ball in (None, Ball("l1", (Fraction(0),) * 2, (Fraction(1),) * 2, Fraction(1)), None):
+        low, high = bounds_of.start(Part(*ends, (), ball=ball))
+        row = bounds_of.specify([(Row({}, {0: Fraction(1), 1: Fraction(1)}, Fraction(0)), Fraction(1))])
+        known = bounds_of.propagate(low[None], high[None], None)
+        found.append(Fraction(bounds_of.bound([row], np.zeros(1, np.int64), known, low[None], high[None])[0]) / bounds_of.unit)
+    assert found[0] == found[2] <= -2 and abs(found[1] + 1) < LOOSE
 
 
 # Each error term of the binary64 rule alone.

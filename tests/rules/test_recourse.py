@@ -20,6 +20,7 @@ from certify.rules import recourse
 from certify.rules.attacks import Game
 from certify.rules.island_angles import Proposals
 from certify.rules.recourse import Coverage, Pool, Recourse, check_pool, cover
+from rules.hand_networks import network as by_hand
 from rules.sabotage import variant
 from toolkit import refused
 
@@ -394,3 +395,112 @@ def test_more_attacks_than_a_block() -> None:
     only = Game((1,) * 30, (True,) + (False,) * 26 + (True,) * 3, 4)
     assert cover(network, Game(only.costs, only.free, 2), pool, tiny, Limits().fresh()) == 11
     refused("attack-uncovered", cover, network, Game(only.costs, only.free, 3), pool, tiny, Limits().fresh())
+
+
+NORMAL = (Fraction(1, 10**200), Fraction(1, 10**10), Fraction(1), Fraction(10**200))
+
+
+def test_susceptances_and_quanta_are_normal_doubles() -> None:
+    """The roundings of the rule are those of normal doubles, with room; what lies outside is declined, or no evidence."""
+    for b in NORMAL:
+        Recourse(by_hand([(0, 1, -1, 1, b), (0, 1, -1, 1)], [0, 1], [1, 0]))
+    for b in (Fraction(1, 10**200 + 1), Fraction(10**200 + 1)):
+        refused("limit-reached", Recourse, by_hand([(0, 1, -1, 1), (0, 1, -1, 1, b)], [0, 1], [1, 0]))
+    for b in (-1, Fraction(-1, 2), 0):
+        Recourse(by_hand([(0, 1, -1, 1, b)], [0, 1], [1, 0]))  # a line that a dispatch leaves open may be of any sort
+    network, nothing = by_hand([(0, 1, -1, 1)], [0, 1], [1, 0]), np.zeros((1, 2), np.int64)
+    for quantum in (Fraction(1, 10**300), Fraction(10**300)):
+        assert check_pool(network, nothing, nothing, quantum).supply.tolist() == [[0.0, 0.0]]
+    for quantum in (Fraction(1, 10**300 + 1), Fraction(10**300 + 1), Fraction(0)):
+        refused("evidence-range", check_pool, network, nothing, nothing, quantum)
+
+
+def _served(network: Network, demand: np.ndarray[Any, Any], where: int, theta: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the bounds for many demands at one bus, each with as much supply at the first."""
+    supply, wanted = np.zeros(theta.shape), np.zeros(theta.shape)
+    supply[0], wanted[where] = demand, demand
+    return Recourse(network).served(theta, supply, wanted, np.zeros((len(demand), 0), np.int64))
+
+
+def test_each_constant_of_the_outward_rounding() -> None:
+    """In units of u: n + 64 twice for sums, 16 for rho, 8 and 16 more where rho is above 1, and c = 2 (degree + n + 12) times 2 (flows + p + d).
+
+    In the mean over many demands, so that single roundings don't matter.
+    """
+    demand = np.random.default_rng(7).uniform(1.0, 2.0, 40_000)
+    for n, degree in ((2, 1), (5, 4)):
+        lines = [(0, k, -2, 4) for k in range(1, degree + 1)]
+        c, sums = 2 * (degree + n + 12), 2 * (n + 64)
+        wide, still = by_hand(lines, [4] * n, [4] * n), np.zeros((n, len(demand)))
+        assert abs(((1 - _served(wide, demand, 0, still) / demand) * 2.0**53).mean() - (sums + 16 + 4 * c)) < 0.4
+        moving = np.repeat(demand[None], n, axis=0)
+        moving[1] = 0
+        assert abs(((1 - _served(wide, demand, 1, moving) / demand) * 2.0**53).mean() - (sums + 16 + 6 * c)) < 0.4
+        for first in ((0, 1, -9, 1), (1, 0, -1, 9)):  # flows at d times the limit, in the direction of the line or against it: 1 MW is left
+            found = _served(by_hand([first, *lines[1:]], [4] * n, [4] * n), demand, 1, moving)
+            assert abs(((1 - found) * 2.0**53).mean() - (sums + 16 + 8 + 12 * c)) < 0.4
+
+
+def test_a_limit_on_one_side_only() -> None:
+    """Twice the demand would flow, so that half of it is served, where the direction is limited."""
+    one, theta = np.array([1.0]), np.array([[1.0], [0.0]])
+    for low, high, forward, backward in ((None, Fraction(1, 2), 0.5, 1.0), (-Fraction(1, 2), None, 1.0, 0.5), (None, None, 1.0, 1.0)):
+        for ends, wanted in (((0, 1), forward), ((1, 0), backward)):
+            found = _served(by_hand([(*ends, low, high)], [4, 4], [4, 4]), one, 1, theta)
+            assert wanted - 1e-12 < found[0] < wanted
+
+
+def test_underflow_costs_2_to_the_minus_1000() -> None:
+    found = _served(by_hand([(0, 1, -9, 9)], [3, 4], [5, 6]), np.array([2.0**-999, 2.0**-1000, 2.0**-1074]), 0, np.zeros((2, 3)))
+    assert abs(found[0] * 2.0**1000 - 1) < 1e-9 and found[1:].tolist() == [0.0, 0.0]
+
+
+def test_demands_and_supplies_are_cut_to_their_ranges() -> None:
+    network, theta = by_hand([(0, 1, -9, 9)], [3, 4], [5, 6]), np.array([[2.0], [0.0]])
+    rule, none = Recourse(network), np.zeros((1, 0), np.int64)
+    for supply, demand, cut in (((-1, 2), (1, 1), ((0, 2), (1, 1))), ((9, 9), (1, 1), ((5, 6), (1, 1))), ((3, 1), (-1, 4), ((3, 1), (0, 4))),
+                                ((3, 3), (9, 9), ((3, 3), (3, 4)))):
+        found = [rule.served(theta, np.array(p, float)[:, None], np.array(d, float)[:, None], none) for p, d in ((supply, demand), cut)]
+        assert found[0] == found[1]
+
+
+def test_work_and_memory_are_the_sums_of_their_parts() -> None:
+    network, limits = _bridge()[2], Limits().fresh()
+    coverage = Coverage(network, limits)
+    assert limits.spent == 10 * (3**3 + 2 * 3 * (2 + 3))
+    before = limits.spent
+    assert coverage.left(np.array([[0, 1]] * 7), np.zeros(3), np.zeros(3), 0.0).tolist() == [False] * 7
+    call, attack, islands = 200_000 + (20_000 << 2), 60 * (2 + 3) + (20 << 2), 5000 * (2 + 3)
+    assert limits.spent - before == call + 7 * attack + islands
+    memory = 8 * (4 * 3 * 3 + 2 * 2 + 3 * 2 * 3)
+    Coverage(network, Limits(memory=memory).fresh())
+    refused("limit-reached", Coverage, network, Limits(memory=memory - 1).fresh())
+
+
+def test_attacks_without_a_proposal_are_not_covered(monkeypatch: pytest.MonkeyPatch) -> None:
+    coverage = Coverage(_bridge()[2], Limits().fresh())
+    monkeypatch.setattr(coverage.proposals, "shapes", lambda attacks: iter(()))
+    assert coverage.left(np.array([[0], [1]]), np.zeros(3), np.zeros(3), 1e-9).tolist() == [True, True]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize("dispatches", [1, 20])
+def test_every_attack_of_every_block_is_tried(monkeypatch: pytest.MonkeyPatch, size: int, dispatches: int) -> None:
+    monkeypatch.setattr(recourse, "_BLOCK", size)
+    network = by_hand([(0, 1, -1, 1)] * 6, [0, 1], [1, 0])
+    played, pool = Game((1,) * 6, (True,) * 6, 2), Pool(np.zeros((dispatches, 2)), np.zeros((dispatches, 2)))
+    coverage = Coverage(network, Limits().fresh())
+    for target in (*power.within(played.free, played.costs, played.budget), None):
+        monkeypatch.setattr(coverage, "left", lambda attacks, *_, target=target: np.array([tuple(row) == target for row in attacks.tolist()], bool))
+        found = coverage.uncovered(played, pool, 1.0)
+        assert (None if found is None else tuple(found.tolist())) == target
+
+
+@pytest.mark.parametrize("far", [1 << 62, 1 << 63, (1 << 63) + 1, 1 << 64, 1 << 70])
+def test_ranges_are_exact_beside_one_that_no_integer_leaves(far: int) -> None:
+    """A range that ends above all 64-bit integers does not turn the others into floating point."""
+    near = (1 << 60) + 1
+    network, nothing = by_hand([(0, 1, -1, 1)], [0, 0], [near, far]), np.zeros((1, 2), np.int64)
+    most = min(far, (1 << 63) - 1)
+    check_pool(network, np.array([[near, most]]), nothing, Fraction(1))
+    refused("pool-dispatch-range", check_pool, network, np.array([[near + 1, most]]), nothing, Fraction(1))

@@ -16,6 +16,7 @@ from certify.limits import Limits
 from certify.readers.matpower import read_case
 from certify.readers.power import Network, power_network
 from certify.rules.shedding_dual import bounds, dual_bound, require_kind
+from rules.hand_networks import network as by_hand
 from toolkit import refused
 
 TOLERANCE = 1e-6  # MW: by so much the linear program may be off
@@ -239,3 +240,23 @@ def test_numbers_at_the_ends_of_int64() -> None:
                           [Fraction(high), Fraction(high), Fraction(0)])
     wraps = Evidence("dc-dual", 1, {"scale": (1, 1)}, {"pi": np.array([0, 1]), "circulation": np.array([low, 0, low])})
     refused("dual-infeasible", shown, _two()[0], frozenset(), "dc", wraps, Limits().fresh())  # the sum at a bus is -2^64
+
+
+@pytest.mark.parametrize(("bits", "words"), [(1, 0), (630, 9), (640, 10)])
+def test_work_is_the_sum_of_its_parts(bits: int, words: int) -> None:
+    """Two buses and a line for each of three attacks, and the square of the words of the susceptances, which a common denominator can get."""
+    network, limits = by_hand([(0, 1, -5, 5, (1 << bits) - 1)], [0, 20], [30, 0]), Limits().fresh()
+    prices = {"pi": np.array([[0, 1]] * 3), "circulation": np.zeros((3, 1), np.int64)}
+    assert bounds(network, [frozenset()] * 3, prices, (1, 1), limits) == [Fraction(15)] * 3
+    assert limits.spent == 3 * (2 + 1) * (10_000 + words**2)
+    limits = limits.fresh()
+    assert bounds(network, [frozenset()] * 3, {"side": np.array([[0, 1]] * 3, "|u1")}, (), limits) == [Fraction(15)] * 3
+    assert limits.spent == 3 * (2 + 1) * 10_000  # a cut needs no susceptance
+
+
+def test_long_denominators_of_limits_are_charged() -> None:
+    """A limit whose denominator has ten words."""
+    whole = 1 << 639
+    network, limits = by_hand([(0, 1, -5, Fraction(5 * whole + 1, whole))], [0, 20], [30, 0]), Limits().fresh()
+    bounds(network, [frozenset()], {"side": np.array([[0, 1]], "|u1")}, (), limits)
+    assert limits.spent == (2 + 1) * (10_000 + 10**2)
