@@ -41,8 +41,8 @@ def report(certificates: tuple[Path, ...], subjects: tuple[str, ...], output: Pa
     certify report out.cert --subject model.onnx --subject property.vnnlib -o report.html
     certify report k3.cert k1.cert k2.cert --subject case.m -o report.html
 
-    The page is about the first; others of kind grid-shedding, with the same case, operator, model and costs of attacks, are verified too, and
-    stand in its table by budget.
+    The page is about the first; other claims about the same case, operator, model and costs of attacks are verified too, and stand beside it:
+    bounds in a table by budget, attacks and limits of defences in another.
     The exit status is that of `certify verify`; the page is written for rejected and declined certificates too, and says so first.
     """
     from certify.container import load_bytes
@@ -79,12 +79,12 @@ def report(certificates: tuple[Path, ...], subjects: tuple[str, ...], output: Pa
 
 
 def _require_alike(first: Outcome, path: Path, other: Outcome) -> None:
-    """Raise UsageError unless two certificates bound the shed of the same grid for the same operator, so that their bounds can be compared."""
+    """Raise UsageError unless two certificates are about the shed of the same grid for the same operator, so that they can be compared."""
     ours, theirs = first.certificate, other.certificate
     if theirs is None or ours is None:  # what can't be read is in the table as what it is
         return
-    asked = [(one.claim.kind, [subject.sha256 for subject in one.subjects],
-              [one.claim.given.get(name) for name in ("operator", "model", "attack_costs", "attackable")]) for one in (ours, theirs)]
-    if theirs.claim.kind != "grid-shedding" or asked[0] != asked[1]:
-        raise UsageError("setting-value", f"{path} is no grid-shedding certificate of the same case, operator, model and costs as the first",
+    names = ("operator", "model", "attack_costs", "attackable")
+    asked = [([subject.sha256 for subject in one.subjects], [one.claim.given.get(name) for name in names]) for one in (ours, theirs)]
+    if not all(one.claim.kind.startswith("grid-") for one in (ours, theirs)) or asked[0] != asked[1]:
+        raise UsageError("setting-value", f"{path} is no claim about the same case, operator, model and costs as the first",
                          fix="give each certificate a report of its own")

@@ -29,14 +29,18 @@ MEANINGS: Mapping[str, str] = {
     "shed_mw_shown": "what the evidence shows, in MW; the claim says no more than that",
 }
 _MOST_ATTACKS = 10
+_MODEL = {
+    "transport": "in a model where power goes any way that ratings allow (a real network can lose more)",
+    "dc": "in the DC model with no line opened", "dc-switch": "in the DC model, if the operator opens the lines that are best opened",
+}
 _ENDS = {"grid-shedding": "shed_mw_at_most", "grid-attack": "shed_mw_at_least", "grid-defence-limit": "shed_mw_at_least"}
 
 
 def headline(claim: Claim) -> str:
-    """Return what a verified claim is."""
+    """Return what a verified claim is, with the model in which it holds."""
     value = mw(claim.says[_ENDS[claim.kind]])
     return {"grid-shedding": f"no attack sheds more than {value} MW", "grid-attack": f"this attack sheds at least {value} MW",
-            "grid-defence-limit": f"no defence guarantees less than {value} MW"}[claim.kind]
+            "grid-defence-limit": f"no defence guarantees less than {value} MW"}[claim.kind] + f" ({claim.given['operator']})"
 
 
 def gloss(outcome: Outcome) -> list[Html]:
@@ -49,11 +53,11 @@ def gloss(outcome: Outcome) -> list[Html]:
     lost = f"{_power(value, up=claim.kind == 'grid-shedding')} MW{share}"
     spend = f"lines that cost {claim.given['attacks']} together" if claim.given["attack_costs"] else some(claim.given["attacks"], "line")
     words = {
-        "grid-shedding": f"whatever an attacker takes out, up to {spend}, the operator can redispatch so that at most {lost} of load are lost",
+        "grid-shedding": f"whatever an attacker takes out, up to {spend}, redispatch can keep the loss of load to at most {lost}",
         "grid-attack": f"when these lines are out, no redispatch keeps the loss of load below {lost}",
         "grid-defence-limit": f"whichever lines are hardened within the budget, an attack on up to {spend} is left that costs at least {lost}",
     }[claim.kind]
-    return [paragraph(f"In plain words: {words}.")]
+    return [paragraph(f"In plain words, {_MODEL[claim.given['operator']]}: {words}.")]
 
 
 def not_claimed(claim: Claim) -> Sequence[str]:
@@ -79,13 +83,15 @@ def sections(outcome: Outcome) -> list[Section]:
     shown = sorted(enumerate(leaves or ()), key=lambda pair: -pair[1].shed)[:_MOST_ATTACKS]
     found: list[Section] = []
     if network is not None:
-        found.append(Section("network", "The network", one_line(network, _marks(certificate, network, shown), _caption(certificate, outcome))))
-    if outcome.beside:
+        found.append(Section("network", "The network", one_line(network, _marks(outcome, certificate, network), _caption(certificate, outcome))))
+    if any(one.claim is None or one.claim.kind == "grid-shedding" for one in outcome.beside):
         found.append(_by_budget(outcome))
+    if outcome.beside and (others := [one for one in (outcome, *outcome.beside) if one.claim is not None and one.claim.kind != "grid-shedding"]):
+        found.append(_others(others))
     if network is not None and outcome.verified:
         found.append(_numbers(outcome, certificate, network))
     if shown and leaves is not None:
-        found.append(_worst(shown, leaves))
+        found.append(_largest(shown, leaves))
     if certificate.evidence.kind == HITTING:
         found.append(_pool(outcome, certificate, network))
     if "tree" in certificate.evidence.arrays:
@@ -109,7 +115,8 @@ def _attacks(certificate: Certificate, most: int) -> list[list[int]]:
     return [rows[rows >= 0].tolist() for rows in certificate.evidence.arrays["attacks"][:most]]
 
 
-def _marks(certificate: Certificate, network: Network, shown: Sequence[tuple[int, LeafBound]]) -> Marks:
+def _marks(outcome: Outcome, certificate: Certificate, network: Network) -> Marks:
+    """Return what is drawn in colour. The rows of a leaf are no attack, so only an attack that was verified is drawn beside a bound."""
     given, evidence = certificate.claim.given, certificate.evidence
     side = evidence.arrays.get("side")
     if certificate.claim.kind == "grid-attack":
@@ -118,9 +125,10 @@ def _marks(certificate: Certificate, network: Network, shown: Sequence[tuple[int
         first = _attacks(certificate, 1)
         around = _side(side[0], network) if side is not None and len(side) else ()
         return Marks(first[0] if first else (), (), around, "the first attack of the list below")
-    worst = shown[0][1] if shown else None
-    attacked = (*worst.attacked, *(worst.counted or ())) if worst is not None else ()
-    return Marks(attacked, given["defended"], (), "attacked at the leaf with the largest bound")
+    worst = max((one for one in outcome.beside if one.verified and one.claim is not None and one.claim.kind == "grid-attack"), default=None,
+                key=lambda one: one.claim.says["shed_mw_at_least"] if one.claim is not None else 0)
+    attacked = worst.claim.given["attack"] if worst is not None and worst.claim is not None else ()
+    return Marks(attacked, given["defended"], (), "attacked in the certificate beside this one that sheds most")
 
 
 def _side(side: Any, network: Network) -> list[int]:
@@ -146,7 +154,7 @@ def _numbers(outcome: Outcome, certificate: Certificate, network: Network) -> Se
 def _by_budget(outcome: Outcome) -> Section:
     """Return the bounds of this certificate and of those beside it, by the attacker's budget."""
     lines = []
-    for one in sorted((outcome, *outcome.beside), key=_order):
+    for one in sorted((one for one in (outcome, *outcome.beside) if one.claim is None or one.claim.kind == "grid-shedding"), key=_order):
         claim, result = one.claim, one.verification
         if claim is None or result is None or not one.verified:
             lines.append((str(claim.given["attacks"]) if claim is not None else "?", one.name, f"{one.word}: nothing is shown", "", ""))
@@ -165,15 +173,32 @@ def _order(outcome: Outcome) -> tuple[int, int]:
     return (1 << 62, 0) if claim is None else (claim.given["attacks"], len(claim.given["defended"]))
 
 
-def _worst(shown: Sequence[tuple[int, LeafBound]], leaves: Sequence[LeafBound]) -> Section:
-    """Return the leaves with the largest bounds: where the worst attacks are."""
+def _others(others: Sequence[Outcome]) -> Section:
+    """Return the attacks and limits of defences among the certificates, the largest first."""
+    lines = []
+    for one in sorted(others, key=lambda one: -one.claim.says["shed_mw_at_least"] if one.claim is not None else 0):
+        if (claim := one.claim) is None:
+            continue
+        what = f"the attack on {listed_rows(claim.given['attack'])}" if claim.kind == "grid-attack" else (
+            f"some attack, whatever is defended within a budget of {claim.given['budget']}")
+        lines.append((str(claim.given["attacks"]), one.name, what, f"{_power(claim.says['shed_mw_at_least'], up=False)} MW" if one.verified else
+                      f"{one.word}: nothing is shown"))
+    return Section("attacks", "Attacks and limits of defences", join([
+        paragraph("Each certificate was verified when this page was made, against the same case and for the same operator."),
+        table(("attacker's budget", "certificate", "what sheds", "at least"), lines, "The largest first")]))
+
+
+def _largest(shown: Sequence[tuple[int, LeafBound]], leaves: Sequence[LeafBound]) -> Section:
+    """Return the leaves with the largest bounds."""
     lines = [(str(k), _listed(leaf.attacked), _further(leaf), f"{_power(leaf.shed)} MW") for k, leaf in shown]
     left = len(leaves) - len(shown)
     more = [paragraph(f"{some(left, 'leaf', 'leaves')} with smaller bounds left out.", class_="note")] if left else []
-    said = ("Each leaf of the tree stands for many attacks: all that take out its rows, and further ones within the budget that is left. The bound "
-            "counts those further rows whose flows are largest. An attack need not cost as much as its bound.")
-    head = ("leaf", "rows out", "further rows that count", "no attack of the leaf sheds more than")
-    return Section("worst", "The worst attacks", join([paragraph(said), table(head, lines, "Leaves with the largest bounds"), *more]))
+    said = ("These rows are not the worst attacks, and no list of lines to harden: each leaf of the tree stands for many attacks, those that take "
+            "out its rows and further ones within the budget that is left. One flow bounds them all, by what is lost if the rows with its largest "
+            "flows go out too; that attack itself may shed much less, even nothing. A worst attack is shown by a grid-attack certificate, which can "
+            "stand beside this one in a report.")
+    head = ("leaf", "rows out", "further rows counted in", "no attack of the leaf sheds more than")
+    return Section("leaves", "How the bound comes about", join([paragraph(said), table(head, lines, "Leaves with the largest bounds"), *more]))
 
 
 def _further(leaf: LeafBound) -> str:

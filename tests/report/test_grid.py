@@ -44,7 +44,7 @@ def drawn(page: Page, look: str) -> list[str]:
 
 def test_an_attack_is_drawn_with_its_side_and_nothing_else_in_colour() -> None:
     page = page_of(cut(triangle(60, 60, 10)))
-    assert page.headings[0] == (1, "Verified: this attack sheds at least 40 MW")
+    assert page.headings[0] == (1, "Verified: this attack sheds at least 40 MW (transport)")
     assert drawn(page, "attacked") == ["row 1: bus 1 to bus 2, 60 MW, attacked"]
     assert drawn(page, "plain") == ["row 2: bus 1 to bus 3, 60 MW", "row 3: bus 2 to bus 3, 10 MW"] and not drawn(page, "defended")
     side = re.search(r'<g class="side"><title>the side of the cut that is short of supply</title>(.*?)</g>', page.source)
@@ -52,7 +52,8 @@ def test_an_attack_is_drawn_with_its_side_and_nothing_else_in_colour() -> None:
     buses = re.findall(r"<title>(bus \d+: [^<]*)</title><circle [^>]*class=\"([^\"]*)\"", page.source)
     assert buses == [("bus 1: demand 0 MW, supply up to 120 MW", "bus supply"), ("bus 2: demand 50 MW, supply up to 0 MW", "bus demand"),
                      ("bus 3: demand 50 MW, supply up to 0 MW", "bus demand")]
-    assert "In plain words: when these lines are out, no redispatch keeps the loss of load below 40 MW (40 % of the demand of 100 MW)." in page.text
+    assert "In plain words, in a model where power goes any way that ratings allow (a real network can lose more): when these lines" in page.text
+    assert "no redispatch keeps the loss of load below 40 MW (40 % of the demand of 100 MW)." in page.text
     assert [(row[0], row[-1]) for row in page.table("power")] == [
         ("claimed: sheds at least", "40"), ("shown by the evidence", "40"), ("demand of all buses", "100"), ("supply at most", "120")]
     assert [text for _, text in page.headings][2:5] == ["The network", "The power in MW", "What it rests on"]
@@ -64,14 +65,14 @@ def test_defended_and_unlimited_lines_are_drawn() -> None:
     made.arrays["flow"] = np.array([[0, 60, -10], [50, 50, 0]], "<i8")
     made.says = {"shed_mw_at_most": "40"}
     page = page_of(made)
-    assert page.headings[0][1] == "Verified: no attack sheds more than 40 MW"
+    assert page.headings[0][1] == "Verified: no attack sheds more than 40 MW (transport)"
     assert drawn(page, "defended") == ["row 2: bus 1 to bus 3, without a rating, defended"]
-    assert drawn(page, "attacked") == ["row 1: bus 1 to bus 2, 60 MW, attacked"]
+    assert drawn(page, "attacked") == []  # the rows of a leaf are no attack
     page = page_of(cut(grid, attack=[1]))
     assert drawn(page, "unlimited") == ["row 2: bus 1 to bus 3, without a rating"]
 
 
-def test_worst_attacks_are_the_leaves_with_the_largest_bounds() -> None:
+def test_leaves_with_the_largest_bounds_are_listed() -> None:
     page = page_of(tree())
     assert page.table("leaf") == [["0", "1", "none", "40 MW"], ["1", "2", "none", "40 MW"], ["2", "none", "none", "0 MW"]]
     assert "3 leaves; depth 2; 5 nodes." in page.text and "row 1 attacked: leaf 0: witness 0, at most 40 MW shed" in page.text
@@ -94,7 +95,7 @@ def test_bounds_of_leaves_are_those_of_the_verdict(made: Specimen) -> None:
 
 def test_a_limit_lists_its_attacks_with_what_each_is_shown_to_shed() -> None:
     page = page_of(limit())
-    assert page.headings[0][1] == "Verified: no defence guarantees less than 40 MW"
+    assert page.headings[0][1] == "Verified: no defence guarantees less than 40 MW (transport)"
     assert page.table("attack") == [["0", "1", "40 MW"], ["1", "2", "40 MW"]]
     assert "attack 0 on row 1" in page.text and "defend row 1: attack 1 on row 2" in page.text and drawn(page, "attacked")[0].startswith("row 1:")
     padded = page_of(limit(attacks=((1, -1), (2, -1))))
@@ -126,13 +127,13 @@ def test_what_it_rests_on_is_said_in_short(made: Specimen) -> None:
 
 def test_prices_have_no_side_to_shade() -> None:
     page = page_of(dual())
-    assert page.headings[0][1] == "Verified: this attack sheds at least 60 MW" and 'class="side"' not in page.source
+    assert page.headings[0][1] == "Verified: this attack sheds at least 60 MW (dc)" and 'class="side"' not in page.source
 
 
 def test_the_page_comes_without_networkx_and_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "networkx", None)
     page = page_of(cut())
-    assert page.headings[0][1] == "Verified: this attack sheds at least 40 MW" and "<svg class=\"grid\"" not in page.source
+    assert page.headings[0][1] == "Verified: this attack sheds at least 40 MW (transport)" and "<svg class=\"grid\"" not in page.source
     assert "No drawing: the package networkx is not installed. pip install 'certify-engine[grid]' brings what is missing." in page.text
 
 
@@ -193,17 +194,28 @@ def test_several_bounds_stand_in_one_table(folder: Path) -> None:
     done = run(folder, "report", "k2.cert", "plan.cert", "k1.cert", "--subject", "case.m", "-o", "out.html")
     assert done.returncode == 0 and done.stdout.count("verified  ") == 3 and done.stdout.count("certificate: ") == 3
     page = Page((folder / "out.html").read_bytes())
-    assert page.headings[0][1] == "Verified: no attack sheds more than 100 MW"
+    assert page.headings[0][1] == "Verified: no attack sheds more than 100 MW (transport)"
     assert [row[:4] for row in page.table("attacker's budget")] == [
         ["1", "k1.cert", "40 MW", "nothing"], ["2", "k2.cert", "100 MW", "nothing"], ["2", "plan.cert", "50 MW", "row 1"]]
 
 
+def test_attacks_and_limits_stand_beside_a_bound_and_the_worst_attack_is_drawn(folder: Path) -> None:
+    (folder / "attack.cert").write_bytes(cut().seal())
+    (folder / "weak.cert").write_bytes(cut(bound="5", attack=[2], side=(0, 0, 1)).seal())
+    for files in (("k1.cert", "weak.cert", "attack.cert", "limit.cert"), ("limit.cert", "k1.cert", "attack.cert", "weak.cert")):
+        done = run(folder, "report", *files, "--subject", "case.m", "-o", "out.html")
+        assert done.returncode == 0, done.stdout
+        page = Page((folder / "out.html").read_bytes())
+        beside = next(table[1:] for table in page.tables if table and table[0][2:3] == ["what sheds"])
+        assert sorted(row[1] for row in beside[:2]) == ["attack.cert", "limit.cert"] and beside[2][1] == "weak.cert"
+        assert "the attack on row 1" in page.text and "some attack, whatever is defended within a budget of 1" in page.text
+        assert drawn(page, "attacked")[0].startswith("row 1:")
+
+
 def test_what_can_not_be_compared_is_refused_and_what_is_rejected_is_no_bound(folder: Path) -> None:
-    said = refused(folder, 2, "setting-value", "report", "k1.cert", "limit.cert", "--subject", "case.m", "-o", "out.html")
-    assert "limit.cert is no grid-shedding certificate of the same case" in said
-    refused(folder, 2, "setting-value", "report", "limit.cert", "k1.cert", "--subject", "case.m", "-o", "out.html")
     (folder / "dear.cert").write_bytes(tree(attack_costs=[[3, 2]]).seal())
-    refused(folder, 2, "setting-value", "report", "k1.cert", "dear.cert", "--subject", "case.m", "-o", "out.html")
+    said = refused(folder, 2, "setting-value", "report", "k1.cert", "dear.cert", "--subject", "case.m", "-o", "out.html")
+    assert "dear.cert is no claim about the same case, operator, model and costs as the first" in said
     done = run(folder, "report", "k1.cert", "wrong.cert", "--subject", "case.m", "-o", "out.html")
     assert done.returncode == 1 and "bound-too-strong" in done.stdout and "wrong.cert" in done.stdout
     rows = Page((folder / "out.html").read_bytes()).table("attacker's budget")
