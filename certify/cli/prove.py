@@ -45,11 +45,13 @@ _ADVICE = {"Softmax": _SCORES, "LogSoftmax": _SCORES, "ArgMax": _SCORES, "Div": 
 @click.option("--resume", default=None, type=click.Path(file_okay=False, path_type=Path), metavar="DIR",
               help="Keep finished rows of a data set in DIR, and go on from there.")
 @click.option("--seed", default=None, type=click.IntRange(*RANGES["seed"]), help="Same input and seed: same certificate.  [default: 0]")
+@click.option("--work", type=click.IntRange(1), default=None, metavar="N",
+              help="Work budget of the check in elementary operations; who verifies needs it too.  [default: 2^36]")
 @click.option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", show_default=True, help="Progress on stderr.")
 @click.option("--json", "json_output", is_flag=True, help="The outcome as one JSON object.")
 @click.option("--dry-run", is_flag=True, help="Print the complete question and stop.")
 def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output: Path | None, time_limit: str | None,
-          settings_file: Path | None, workers: int | None, resume: Path | None, seed: int | None, progress: str, json_output: bool,
+          settings_file: Path | None, workers: int | None, resume: Path | None, seed: int | None, work: int | None, progress: str, json_output: bool,
           dry_run: bool) -> None:
     """Prove or refute CLAIM about the SUBJECTS and write the certificate.
 
@@ -65,7 +67,7 @@ def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output:
         config = Config(Path(), claim) if settings_file is None else read_config(settings_file, kind)
         try:
             spent = effort(config, time_limit, workers, seed)
-            status = _prove(kind, subjects, pairs, config, output, spent, resume, progress, json_output, dry_run)
+            status = _prove(kind, subjects, pairs, config, output, spent, resume, work, progress, json_output, dry_run)
         except CertifyError as trouble:
             raise config.placed(trouble, keyed(pairs)) from None
     except Rejected as trouble:  # the question itself is at fault, so it is a usage error here
@@ -84,7 +86,7 @@ def prove(claim: str, subjects: tuple[str, ...], pairs: tuple[str, ...], output:
 
 
 def _prove(kind: Question, subjects: tuple[str, ...], pairs: tuple[str, ...], config: Config, output: Path | None,
-           spent: tuple[float | None, int, int], resume: Path | None, progress: str, json_output: bool, dry_run: bool) -> int:
+           spent: tuple[float | None, int, int], resume: Path | None, work: int | None, progress: str, json_output: bool, dry_run: bool) -> int:
     from certify.certificate import Subject
     from certify.cli.listing import prover_for
     from certify.cli.notes import notes
@@ -103,7 +105,7 @@ def _prove(kind: Question, subjects: tuple[str, ...], pairs: tuple[str, ...], co
     require_writable(target, _START, "certificate")
     refuted = target.with_name(f"{target.stem}-refuted{target.suffix or '.cert'}")
     require_writable(refuted, _START, "certificate")
-    limits = Limits()
+    limits = Limits() if work is None else Limits(work=work)
     many = {role.name for role in kind.roles if role.many}
     data = {role: [read_subject(path, limits) for path in paths] for role, paths in asked.files.items()}
     named = _names({role: [(path.name.removesuffix(".gz"), content) for path, content in zip(asked.files[role], data[role], strict=True)]

@@ -146,6 +146,8 @@ def _form(field: Field) -> str:
         return f"null, or {_form(field.item)}"
     if isinstance(field, OneOrMany):
         return f"{_form(field.item)}, or a list of them such as [1,2,3]"
+    if isinstance(field, Text) and field.pattern != Text().pattern:
+        return f"a word of the form {field.pattern}"
     return "a list such as [0,1]" if isinstance(field, ListOf) else "a text" if isinstance(field, Text) else "another value"
 
 

@@ -58,9 +58,11 @@ def power_network(case: Case, operator: str, model: Mapping[str, str], attack: b
 
     `attack` is whether the claim bounds the shed from below, so that the operator must not be weaker than in the case.
     """
-    if operator not in OPERATORS or any(model.get(name) not in values for name, values in MODEL.items()):
-        raise Declined("feature-unsupported", f"the operator {operator!r} or a convention of its model is not known to this version",
-                       where="claim.given.model", fix="verify it with a newer version of certify")
+    for name, values in (("operator", OPERATORS), *MODEL.items()):
+        word = operator if name == "operator" else model.get(name)
+        if word not in values:
+            raise Declined("feature-unsupported", f"this version does not know {name} {word!r}, only {', '.join(values)}", where="claim.given",
+                           fix="choose one of them, or verify it with a newer version of certify")
     if operator == "transport" and model["angle_limits"] != "ignored":
         raise Declined("feature-unsupported", "transport has no angles: its angle limits are ignored", where="claim.given.model.angle_limits",
                        fix="set angle_limits to ignored")

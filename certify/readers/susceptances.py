@@ -14,6 +14,7 @@ from certify.errors import Declined
 from certify.readers.matpower import Branch
 from certify.readers.power import Line
 
+_FREE, _OTHER = "use operator transport (which says nothing about dc)", "use operator dc-switch or transport (which say nothing about dc)"
 _PI_BELOW, _PI_ABOVE = Fraction(314159265358979, 10**14), Fraction(314159265358980, 10**14)
 
 
@@ -21,9 +22,9 @@ def bound_line(line: Line, branch: Branch, base: Fraction, operator: str, model:
     """Return the line with its susceptance and tighter limits; raises Declined where the operator does not cover it."""
     where, low, high = f"row {line.row} of mpc.branch", line.low, line.high
     if branch.x == 0 or (operator == "dc" and branch.x < 0):
-        raise Declined("susceptance-not-positive", f"the reactance is {float(branch.x):g}", where=where, fix="use operator transport")
+        raise Declined("susceptance-not-positive", f"the reactance is {float(branch.x):g}", where=where, fix=_OTHER if branch.x else _FREE)
     if operator == "dc" and branch.shift != 0:
-        raise Declined("phase-shift-unsupported", f"the phase shift is {float(branch.shift):g} degrees", where=where, fix="use operator transport")
+        raise Declined("phase-shift-unsupported", f"the phase shift is {float(branch.shift):g} degrees", where=where, fix=_OTHER)
     susceptance = base / (branch.x * (branch.ratio or 1))
     if model["angle_limits"] == "enforced" and (branch.angle_min or branch.angle_max):
         factor = susceptance * (_PI_ABOVE if attack else _PI_BELOW) / 180

@@ -33,6 +33,7 @@ QUESTION: Mapping[str, Field] = {
 FIELDS: Mapping[str, Field] = {**QUESTION, "defended": ROWS, "budget": Nullable(Integer()), "defence_costs": COSTS}
 """The fields of claims with a given defence."""
 _MOST_ROOM = 10**4
+_ROWS = "name rows of lines in service (`certify show CASE.m`), each once and in ascending order"
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def defended_network(given: Mapping[str, Any], files: Files, limits: Limits, att
     """
     network = network_of(given, files, limits, attack)
     if given["budget"] is None and given["defence_costs"]:
-        raise malformed("costs of a defence without a budget for it", "claim.given.defence_costs")
+        raise malformed("costs of a defence without a budget for it", "claim.given.defence_costs", "give a budget, or no costs")
     cost = spent(network, given["defended"], costs_of(network, given["defence_costs"], "defence_costs"), "defended")
     if given["budget"] is not None and cost > given["budget"]:
         raise Rejected("defence-over-budget", f"the defended lines cost {cost}, the budget is {given['budget']}", where="claim.given.defended")
@@ -84,9 +85,9 @@ def lines_of(network: Network, rows: Sequence[int], where: str) -> list[int]:
     index = rows_of(network)
     for row in rows:
         if row not in index:
-            raise malformed(f"row {row} of mpc.branch is no line in service", f"claim.given.{where}")
+            raise malformed(f"row {row} of mpc.branch is no line in service", f"claim.given.{where}", _ROWS)
     if any(a >= b for a, b in pairwise(rows)):
-        raise malformed("rows are not in ascending order, each once", f"claim.given.{where}")
+        raise malformed("rows are not in ascending order, each once", f"claim.given.{where}", _ROWS)
     return [index[row] for row in rows]
 
 
@@ -94,7 +95,7 @@ def costs_of(network: Network, listed: Sequence[tuple[int, int]], where: str) ->
     """Return the cost of each line: 1 unless listed with another one; raises Rejected `malformed`."""
     named = dict(zip(lines_of(network, [row for row, _ in listed], where), (cost for _, cost in listed), strict=True))
     if 1 in named.values():
-        raise malformed("a cost of 1 is the default, and not listed", f"claim.given.{where}")
+        raise malformed("a cost of 1 is the default, and not listed", f"claim.given.{where}", "leave it out")
     return tuple(named.get(k, 1) for k in range(len(network.lines)))
 
 

@@ -46,7 +46,7 @@ def defender(given: Mapping[str, Any]) -> str:
 
 def budget(given: Mapping[str, Any]) -> str:
     """Return what a defence may cost, and costs other than 1; which lines can be defended, where not all can."""
-    among = "" if given.get("defendable") is None else f", all among {listed_rows(given['defendable'])},"
+    among = "" if given.get("defendable") is None else f", all among {listed_rows(given['defendable'])}"
     return f" within a defence budget of {given['budget']}{_costs(given['defence_costs'])}{among}"
 
 

@@ -59,7 +59,8 @@ def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
 
 def _planned(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
     if problem.given["operator"] == "dc-switch":
-        raise Declined("feature-unsupported", "there is no prover of worst cases with switching yet", fix="use operator=transport or operator=dc")
+        raise Declined("feature-unsupported", "there is no prover of the best defence for an operator who switches yet",
+                       fix="use operator=transport or operator=dc; grid-shedding with operator=dc-switch bounds what a given defence allows")
     try:
         with flagged() as interrupt:
             try:
@@ -91,7 +92,9 @@ def _shedding(problem: Problem, network: Network, search: Search, found: Tree | 
 def _bounded(draft: Draft, pieces: str, network: Network, search: Search, gap: str, interrupt: Interrupt) -> Proved:
     """Return a proved bound with the worst attack that is known, and with what a search that was stopped leaves open."""
     worst = () if search.best is None else (_told(network, search.best.lines, search.best.shed, "bus cut"),)
-    return Proved(draft, (pieces, *worst), left=gap, interrupted=interrupt.set)
+    high = draft.says["shed_mw_at_most"]
+    apart = () if gap or high - search.known <= _SWITCH_ROOM else (f"the worst case lies between {_about(search.known)} and {_about(high)} MW",)
+    return Proved(draft, (pieces, *worst, *apart), left=gap, interrupted=interrupt.set)
 
 
 def _between(low: Fraction, high: Fraction) -> str:
@@ -114,7 +117,7 @@ def _pool(problem: Problem, network: Network, search: PoolSearch, interrupt: Int
     draft = Draft("grid-shedding", 1, problem.given, {"shed_mw_at_most": search.bound()}, tuple(sorted(network.premises)), POLICY_POOL.kind,
                   POLICY_POOL.version, {"quantum_mw": QUANTUM}, arrays)
     worst = _dual_attack(problem, sweep.attack) if wanted is None else None
-    remarks = [f"pool, {len(chosen)} dispatches"]
+    remarks = [f"pool, {len(chosen)} dispatch{'' if len(chosen) == 1 else 'es'}"]
     remarks += [_told(network, sweep.attack, worst.says["shed_mw_at_least"], "dual")] if worst is not None else []
     return Proved(draft, tuple(remarks))
 

@@ -196,7 +196,8 @@ def plan(problem: Problem, stop: Callable[[], bool], interrupt: Interrupt, progr
     plan_draft = Draft("grid-shedding", 1, {**asked, "defended": rows, "budget": given["budget"], "defence_costs": given["defence_costs"]},
                        {"shed_mw_at_most": shed}, tuple(sorted(planner.network.premises)), planner.evidence.kind, 1, items, arrays)
     optimal = shed - limit.shed <= 2 * _ROOM
-    said = f"defending {listed_rows(rows)} keeps every attack at {mw(shed)} MW or less; none in budget guarantees less than {mw(limit.shed)} MW"
+    who = "none in budget" if given["defendable"] is None else f"no choice from {listed_rows(given['defendable'])} in budget"
+    said = f"defending {listed_rows(rows)} keeps every attack at {mw(shed)} MW or less; {who} guarantees less than {mw(limit.shed)} MW"
     left = "" if optimal or paper else f"the best guarantee lies between {mw(limit.shed)} and {mw(shed)} MW"
     further = (("limit", _limit_draft(problem, planner, limit)),) if limit.shed > 0 else ()
     return Proved(plan_draft, (said + (" (optimal)" if optimal else ""), *remarks), left=left, interrupted=interrupt.set, further=further)

@@ -73,7 +73,7 @@ class Grid:
         return {"attack": "worst"} if kind == "grid-attack" else {}
 
     def complete(self, kind: str, given: Mapping[str, Any], files: Files, limits: Limits) -> Mapping[str, Any]:
-        """Return `given` with the conventions that are `auto` chosen for the case."""
+        """Return `given` with the conventions that are `auto` chosen for the case, and lists in the order of a certificate."""
         model = dict(given["model"])
         if model["angle_limits"] is None:
             model["angle_limits"] = "ignored" if given["operator"] == "transport" else "enforced"
@@ -82,12 +82,14 @@ class Grid:
             case = read_case(data if isinstance(data, bytes) else b"", limits)
             both = any(unit.in_service and unit.pmin < 0 < unit.pmax for unit in case.units)
             model["dispatchable"] = "uncounted" if both else "counted"
-        return {**given, "model": model}
+        lists = {name: tuple(sorted(given[name])) for name in ("defended", "attackable", "defendable", "attack") if given.get(name) is not None}
+        costs = {name: tuple(sorted(pair for pair in given[name] if pair[1] != 1)) for name in ("attack_costs", "defence_costs") if name in given}
+        return {**given, **lists, **costs, "model": model}
 
     def prove(self, problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         """Return the outcome of one problem; raises Declined `backend-missing` without the solver HiGHS."""
         if problem.options["method"] not in _METHODS:
-            raise UsageError("setting-value", f"--set method={problem.options['method']}: not one of {', '.join(_METHODS)}", fix="give auto")
+            raise UsageError("setting-value", f"--set method={problem.options['method']}: no method", fix=f"give one of {', '.join(_METHODS)}")
         if effort.resume is not None:
             raise UsageError("setting-value", f"--resume: {problem.kind} asks one question, and has no rows to keep", fix="leave it out")
         try:

@@ -61,6 +61,8 @@ class SwitchSearch:
                 found = self._leaf(attacked, free, budget, target)
             if found is None and not affordable.any():
                 found, shed = self._only(attacked)
+                if found is None and not demanded:  # a phase shifter, or a reactance below 0: a forest is all there is
+                    found, shed = self._fallback(attacked, free, budget)
                 if found is None or (demanded and shed > target):
                     self.refuting = attacked
                     return None
