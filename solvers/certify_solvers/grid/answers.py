@@ -17,6 +17,7 @@ from certify.rules.grid_words import listed_rows, mw, rounded
 from certify.rules.shedding_dual import CUT, DC_DUAL, require_attack
 from certify_solvers.common.interrupts import Interrupt, flagged
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
+from certify_solvers.grid.cuts import promising
 from certify_solvers.grid.dispatch import DispatchLP, exact_dual
 from certify_solvers.grid.emission import forest_arrays, pool_arrays, tree_arrays
 from certify_solvers.grid.nodelp import SolverFailed
@@ -25,7 +26,7 @@ from certify_solvers.grid.pool import QUANTUM, PoolSearch, TooTight
 from certify_solvers.grid.switching import SwitchSearch
 from certify_solvers.grid.tree import Attack, Search, Tree
 
-_SWITCH_ROOM = Fraction(2, 10**5)  # MW by which bounds on forests may exceed what the programs say
+_GUESSES, _SWITCH_ROOM = 40, Fraction(2, 10**5)  # attacks to start from; MW by which bounds on forests may exceed what the programs say
 
 
 def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
@@ -132,7 +133,8 @@ def _switching(problem: Problem, network: Network, played: Game, stop: Callable[
     if wanted is not None and plain.best is not None and plain.best.shed > wanted:
         return Refuted(_attack_draft(problem, network, plain.best), (_told(network, plain.best.lines, plain.best.shed, "bus cut"),))
     search = SwitchSearch(network, played, stop, progress, seed)
-    tree = search.run(float(plain.known if wanted is None else wanted - _SWITCH_ROOM), wanted is not None)
+    start = max(float(plain.known), search.guess([*promising(network, played, _GUESSES), *([plain.best.lines] if plain.best is not None else [])]))
+    tree = search.run(start if wanted is None else float(wanted - _SWITCH_ROOM), wanted is not None)
     if tree is None:
         if interrupt.set:
             raise KeyboardInterrupt

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -23,6 +23,7 @@ from certify_solvers.grid.dispatch import DispatchLP
 from certify_solvers.grid.forest import ForestTree, PairLP
 from certify_solvers.grid.pool import QUANTUM
 
+_MANY, _RAISE = 800, 1.05  # leaves of a tree that is small enough; by how much the target is raised where it is not
 _ROUNDS, _EPS, _MARGIN, _UNITS = 8, 1e-7, 1e-5, 10**6  # MW within which a bound counts as met; units of a MW that flows are rounded to
 Integers = np.ndarray[Any, Any]
 
@@ -40,10 +41,17 @@ class SwitchSearch:
         self.limits = Limits(work=1 << 62)
         self.refuting: tuple[int, ...] | None = None
 
+    def guess(self, attacks: Sequence[tuple[int, ...]]) -> float:
+        """Return what the worst of some attacks sheds with no line opened: a target to start from, for one that rises late costs leaves."""
+        if self.dispatch is None:
+            return 0.0
+        return max((self.dispatch.solve(attack).shed for attack in attacks if not self.stop()), default=0.0)
+
     def run(self, target: float, demanded: bool) -> ForestTree | None:
         """Return a tree; the target rises where it must, unless it is demanded: then None where it can't be shown (`refuting`: at which attack).
 
-        A search that is stopped closes what is open with the best of one forest a node, so its tree bounds all attacks too, by more.
+        A search that is stopped closes what is open with the best of one forest a node, so its tree bounds all attacks too, by more. One whose tree
+        gets large starts again with a higher target: near the worst case leaves multiply.
         """
         tree = ForestTree(_UNITS)
         stack: list[tuple[tuple[int, ...], Integers, int]] = [((), np.array(self.played.free), self.played.budget)]
@@ -52,6 +60,8 @@ class SwitchSearch:
             if len(tree.nodes) % 20 == 0:
                 self.progress("searching", {"nodes": len(tree.nodes), "open": len(stack), "MW": f"{target:.6g}"})
             affordable = free & (self.costs <= budget)
+            if not demanded and len(tree.witnesses) > _MANY and not self.stop():
+                return self.run(target * _RAISE, False)
             if self.stop():
                 if demanded:
                     return None
