@@ -56,8 +56,7 @@ class UsageError(CertifyError):
 
 def malformed(what: str, where: str = "", fix: str = "") -> Rejected:
     """Return the error for bytes that are no certificate of this format; `fix` is for who asked, not for who got the file."""
-    return Rejected("malformed", what, where=where,
-                    fix=fix or "the file is damaged, or not written by a conforming tool: ask its author for a new one")
+    return Rejected("malformed", what, where=where, fix=fix or "the file is damaged, or not made by a conforming tool: ask its author for a new one")
 
 
 def one_line(text: str, most: int = 400) -> str:

@@ -172,11 +172,11 @@ mine.addVar(0, 10)
 mine.changeColCost(0, -1.0)
 mine.run()
 print(mine.getModelStatus().name, mine.getInfo().objective_function_value)
-import test_grid
+import test_grid_prover
 rng = np.random.default_rng(6)
 for operator, kind in (("transport", "grid-shedding"), ("dc", "grid-shedding"), ("dc-switch", "grid-shedding"), ("dc", "grid-attack")):
-    made, given, _ = test_grid.question(rng, operator)
-    outcome = test_grid.ask(kind, made, {**given, "attack": None} if kind == "grid-attack" else given)
+    made, given, _ = test_grid_prover.question(rng, operator)
+    outcome = test_grid_prover.ask(kind, made, {**given, "attack": None} if kind == "grid-attack" else given)
     print(type(outcome).__name__, getattr(outcome, "why", ""))
 """
 
