@@ -33,6 +33,7 @@ from mutation.operators import Mutant, mutants  # noqa: E402
 FOLDERS = ("certify/rules", "certify/claims")
 _ROOM = 3 << 30  # bytes that a mutant may take beyond what is mapped already
 _WALL = 900.0
+_UNTRIED = "untried: "
 
 
 @dataclass
@@ -154,9 +155,12 @@ class Campaign:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         due = list(self._due(mutant))
         signal.setitimer(signal.ITIMER_PROF, 60)
-        exchanged = swap.exchange(mutant)
-        if not exchanged:
-            swap.import_again(mutant)
+        try:
+            exchanged = swap.exchange(mutant)
+            if not exchanged:
+                swap.import_again(mutant)
+        except Exception as trouble:
+            return f"{_UNTRIED}{trouble!r}"
         for killer in due:
             if not killer.is_vector and not exchanged:
                 break
@@ -177,6 +181,8 @@ class Campaign:
         if not said:
             return f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "it died"
         noticed: str | None = json.loads(said)
+        if noticed is not None and noticed.startswith(_UNTRIED):
+            raise RuntimeError(f"a mutant could not be put in place, so nobody can have noticed it: {noticed.removeprefix(_UNTRIED)}")
         return noticed
 
 

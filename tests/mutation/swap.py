@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -23,7 +24,7 @@ def exchange(mutant: Mutant) -> bool:
     """Give the function of a mutant its mutated code, which everyone who imported it then runs; False where that is not possible."""
     if not mutant.inside:
         return False
-    function = _function(sys.modules[module_name(mutant.file)], mutant.function)
+    function = _function(import_module(module_name(mutant.file)), mutant.function)  # claims are imported when first asked for
     code = _code(mutant.compiled(), mutant.function)
     if function is None or code is None or code.co_freevars != function.__code__.co_freevars:
         return False

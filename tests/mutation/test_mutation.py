@@ -83,6 +83,13 @@ def test_a_mutant_is_compiled_into_its_function(tmp_path: Path) -> None:
     assert swap.module_name("certify/rules/tree.py") == "certify.rules.tree"
 
 
+def test_a_mutant_of_a_module_that_nobody_has_imported_is_put_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, mutant = "certify.rules.hitting", next(mutant for mutant in all_mutants(module="hitting") if mutant.inside)
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    assert swap.exchange(mutant) and name in sys.modules
+    monkeypatch.delitem(sys.modules, name)
+
+
 def test_every_entry_of_the_list_fits_a_mutant_and_gives_a_reason() -> None:
     told, made = equivalents(), {mutant.key for mutant in all_mutants()}
     assert sorted(set(told) - made) == []

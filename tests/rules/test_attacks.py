@@ -163,6 +163,14 @@ def test_an_attack_is_within_the_game() -> None:
     refused("malformed", require_attack, rows_of(network), played, [rows[1], rows[0]], [])
     hardened = game(network, _asked(grid, attackable=tuple(rows[:2])), [rows[1]])
     refused("attack-defended", require_attack, rows_of(network), hardened, [rows[1]], [rows[1]])
+    assert require_attack(rows_of(network), hardened, [rows[0]], _Rows([rows[1]])) == {0}
+
+
+class _Rows(list[int]):
+    """Rows that nobody may search for each line of an attack: there may be as many of both as a file has."""
+
+    def __contains__(self, row: object) -> bool:
+        raise AssertionError("searched")
 
 
 def test_the_oracle_itself() -> None:

@@ -312,3 +312,16 @@ def test_work_is_the_sum_of_its_parts() -> None:
     few, limits = Witnesses(found.size[:1], found.shed[:1], [1], found.quantum), Limits().fresh()
     tree_of_flows(network, Game((1, 1), (True, True), 1), np.array([0, -1, -1], np.int32), few, limits)
     assert limits.spent == 3 * (20_000 + 20 * 2)
+
+
+@pytest.mark.parametrize(("scale", "each"), [(1, 8), (1 << 60, 80)])
+def test_flows_and_paths_take_exactly_so_much_memory(scale: int, each: int) -> None:
+    network, most = by_hand([(0, 1, -9, 9), (1, 2, -9, 9)], [9] * 3, [9] * 3), each * 5 * (3 * 2 + 2 * 3)
+    given: Any = network, np.zeros((5, 2), np.int64), np.full(5, scale, np.int64)
+    found = check_flows(*given, Limits(memory=most).fresh())
+    refused("limit-reached", check_flows, *given, Limits(memory=most - 1).fresh())
+    one, tree = Witnesses(found.size[:1], found.shed[:1], [scale], found.quantum), np.array([0, -1, -1], np.int32)
+    for path, deepest in ((3 * 2, 4), (2 * 2, 2)):  # a path has at most as many nodes as the tree, and as the depth allows
+        given = network, Game((1, 1), (True, True), 1), tree, one
+        assert tree_of_flows(*given, Limits(memory=path, tree_depth=deepest).fresh())[1] == 2
+        refused("limit-reached", tree_of_flows, *given, Limits(memory=path - 1, tree_depth=deepest).fresh())

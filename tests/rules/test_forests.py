@@ -323,3 +323,14 @@ def test_work_is_the_sum_of_its_parts() -> None:
     assert 24 <= worst < 24 + Fraction(1, 10**9) and leaves == 2
     dispatch, sorting = 10 * 3**3 + 5000 * (2 + 3), 4000 * 1
     assert limits.spent == 20_000 * 2 * (2 + 3) + 3 * (20_000 + 20 * 2) + dispatch + sorting
+
+
+def test_flows_take_memory_and_circuits_are_charged_for_their_digits() -> None:
+    """Of the pair of two circuits, the susceptances have 4096 bits together: 64 words."""
+    network = _lines((0, 1, -5, 5, 1 << 2000), (1, 0, -5, 5, 1 << 2092), (1, 2, -5, 5))
+    assert sum(part.bit_length() for line in network.lines[:2] for part in line.susceptance.as_integer_ratio()) == 4096
+    given: Any = network, np.zeros((3, 2), np.int64), np.ones(3, np.int64), np.zeros((3, 3), np.uint8), np.zeros(3, np.uint8)
+    limits = Limits(memory=80 * 3 * 3).fresh()
+    check_forests(*given, limits)
+    assert limits.spent == 20_000 * 3 * (3 + 3) + 20 * 3 * (2 * 64**2 + 1 * 0**2)
+    refused("limit-reached", check_forests, *given, Limits(memory=80 * 3 * 3 - 1).fresh())

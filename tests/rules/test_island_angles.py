@@ -6,9 +6,11 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pytest
 
 from certify.limits import Limits
 from certify.readers.power import Network
+from certify.rules import island_angles
 from certify.rules.island_angles import Proposals, angles_on, balanced
 from rules.hand_networks import network as by_hand
 
@@ -83,3 +85,16 @@ def test_an_island_of_one_side_gets_nothing() -> None:
     islands = np.array([[0], [0], [1], [2], [2]])
     given, taken = balanced(islands, np.array([[4.0], [4.0], [5.0], [0.0], [3.0]]), np.array([[2.0], [0.0], [0.0], [1.0], [8.0]]))
     assert given[:, 0].tolist() == [1.0, 1.0, 0.0, 0.0, 3.0] and np.allclose(taken[:, 0], [2.0, 0.0, 0.0, 1 / 3, 8 / 3])
+
+
+def test_splits_are_charged_when_they_are_found_and_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path of six buses: each of its five lines splits it."""
+    network, limits = by_hand([(k, k + 1, -9, 9) for k in range(5)], [1] * 6, [1] * 6), Limits().fresh()
+    proposals = Proposals(network, limits)
+    monkeypatch.setattr(island_angles, "_KEPT", 2 * (5 + 6))
+    before, known = limits.spent, []
+    for line in (0, 1, 1, 2, 3, 2, 0):  # when a fourth comes, three are forgotten
+        assert [which.tolist() for which, _ in proposals.shapes(np.array([[line]]))] == [[0]]
+        known.append(len(proposals.known))
+    assert known == [1, 2, 2, 3, 1, 2, 3]
+    assert limits.spent - before == 6 * 5000 * (5 + 6)

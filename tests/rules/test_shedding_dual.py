@@ -254,9 +254,9 @@ def test_work_is_the_sum_of_its_parts(bits: int, words: int) -> None:
     assert limits.spent == 3 * (2 + 1) * 10_000  # a cut needs no susceptance
 
 
-def test_long_denominators_of_limits_are_charged() -> None:
+@pytest.mark.parametrize("ends", [(-5, 5 + Fraction(1, 1 << 639)), (-5 - Fraction(1, 1 << 639), 5), (None, 5 + Fraction(1, 1 << 639))])
+def test_long_denominators_of_limits_are_charged(ends: tuple[int | Fraction | None, int | Fraction]) -> None:
     """A limit whose denominator has ten words."""
-    whole = 1 << 639
-    network, limits = by_hand([(0, 1, -5, Fraction(5 * whole + 1, whole))], [0, 20], [30, 0]), Limits().fresh()
+    network, limits = by_hand([(0, 1, *ends)], [0, 20], [30, 0]), Limits().fresh()
     bounds(network, [frozenset()], {"side": np.array([[0, 1]], "|u1")}, (), limits)
     assert limits.spent == (2 + 1) * (10_000 + 10**2)
