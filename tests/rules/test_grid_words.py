@@ -52,7 +52,7 @@ def test_who_defends() -> None:
     assert defender(_given(defended=[2, 3], budget=0)) == " with rows 2, 3 defended within a defence budget of 0,"
     dear = _given(budget=4, defence_costs=[(2, 3)])
     assert defender(dear) == " with nothing defended within a defence budget of 4 (rows cost 1, but row 2 costs 3),"
-    assert budget(_given(budget=4, defendable=[1])) == " within a defence budget of 4, all among row 1,"
+    assert budget(_given(budget=4, defendable=[1])) == " within a defence budget of 4, all among row 1"
     assert budget(_given(budget=4, defendable=None)) == " within a defence budget of 4"
 
 
