@@ -36,8 +36,8 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
 def sentence(claim: Claim) -> str:
     """Return the claim in words, with everything in `given` that is not the default."""
     given = claim.given
-    return (f"The attack on {listed_rows(given['attack'])} of {claim.roles['case']}, an attack {attacker(given).removesuffix(',')},{defender(given)} sheds at least "
-            f"{mw(claim.says['shed_mw_at_least'])} MW{model(given)}.")
+    return (f"The attack on {listed_rows(given['attack'])} of {claim.roles['case']}, an attack {attacker(given).removesuffix(',')},{defender(given)}"
+            f" sheds at least {mw(claim.says['shed_mw_at_least'])} MW{model(given)}.")
 
 
 KIND = Kind(
