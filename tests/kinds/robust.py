@@ -97,7 +97,7 @@ def specimen(rng: np.random.Generator) -> tuple[tuple[Layers, np.ndarray], Speci
         valid = Specimen("robust", files, given, {"holds": True}, "bounds-tree", {"arithmetic": "f64-gamma"}, arrays)
         valid.assumptions = ["real-arithmetic"] if given["semantics"] == "real" else []
         common.decorate(valid, rng)
-        return (layers, points), valid
+        return ((layers, points), valid) if common.is_closed(valid) else None
     if given["semantics"] == "exec32":
         return None
     hit = attack.search(unsafe, {}, Effort(), Limits(), 10)
