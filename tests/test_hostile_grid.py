@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 from certify.errors import CertifyError
 from certify.limits import Limits
 from certify.rules.attacks import dearest
-from power_networks import MODEL
+from power_networks import MODEL, Branch, Bus, Grid, Unit
 from toolkit import Specimen
 
 ASSUMES = {"transport": "transport-flow", "dc": "dc-power-flow", "dc-switch": "dc-switching"}
@@ -30,15 +31,11 @@ def given(operator: str, limit: bool = False, **fields: Any) -> dict[str, Any]:
     return {"operator": operator, "model": model, "attacks": 1, "attack_costs": [], "attackable": None, "defence_costs": [], **plan, **fields}
 
 
-def case(buses: Sequence[object], units: Sequence[tuple[int, object]], lines: Sequence[Sequence[object]]) -> bytes:
+def case(buses: Sequence[int | str], units: Sequence[tuple[int, int | str]], lines: Sequence[Sequence[int | str]]) -> bytes:
     """Return a file with buses numbered from 1 by their demands, units (bus, Pmax), lines (from, to, rating[, x[, ratio[, shift, low, high]]])."""
-    text = "function mpc = c\nmpc.version = '2';\nmpc.baseMVA = 100;\nmpc.bus = [\n"
-    text += "".join(f"{k} {3 if k == 1 else 1} {demand} 0 0 0 1 1 0 1 1 1 1;\n" for k, demand in enumerate(buses, start=1)) + "];\nmpc.gen = [\n"
-    text += "".join(f"{bus} 0 0 0 0 1 1 1 {most} 0;\n" for bus, most in units) + "];\nmpc.branch = [\n"
-    for line in lines:
-        a, b, rate, x, ratio, shift, low, high = [*line, *[0, 0, 0, 1, 0, 0, -360, 360][len(line) :]]
-        text += f"{a} {b} 0 {x} 0 {rate} 0 0 {ratio} {shift} 1 {low} {high};\n"
-    return (text + "];\n").encode()
+    return Grid([Bus(k, Fraction(demand)) for k, demand in enumerate(buses, start=1)], [Unit(bus, Fraction(most)) for bus, most in units],
+                [Branch(int(a), int(b), *map(Fraction, [*rest, *[0, 1, 0, 0][len(rest) :]][:4]), 1, *map(Fraction, rest[4:]))
+                 for a, b, *rest in lines]).data()
 
 
 def shedding(data: bytes, asked: dict[str, Any], most: str, evidence: str, items: dict[str, Any], **arrays: Any) -> Specimen:

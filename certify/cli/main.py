@@ -103,7 +103,8 @@ def _run() -> int:
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else 1
     except click.exceptions.Exit as done:  # of --help and --version: nothing was checked, so status 0 is for those who asked for nothing else
-        wrong = asked_for_help(words, {*_COMMANDS, "new", "matpower", "onnx"})
+        from certify_problems.formats import FORMATS
+        wrong = asked_for_help(words, {*_COMMANDS, "new", *FORMATS})
         say(*([wrong] if wrong else []), err=True)
         return done.exit_code or (2 if wrong else 0)
     except (click.Abort, KeyboardInterrupt):

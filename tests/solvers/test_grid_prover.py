@@ -87,6 +87,20 @@ def test_with_switching_the_bound_is_above_the_worst_case_and_below_that_without
     assert closer >= 12
 
 
+def test_a_large_tree_starts_again_with_a_higher_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With hardly any leaf allowed, targets rise from 0 MW too, and what is shown bounds all attacks."""
+    from certify_solvers.grid import switching
+    monkeypatch.setattr(switching, "_MANY", 1)
+    rng = np.random.default_rng(9)
+    for _ in range(6):
+        made, given, found = question(rng, "dc-switch", (2, 4), (3, 5))
+        outcome = ask("grid-shedding", made, given)
+        assert isinstance(outcome, Proved)
+        value = Fraction(verified(made, outcome.draft).says["shed_mw_at_most"])
+        assert value >= max(found.dc.switched(attack) for attack in power.within(found.free, found.costs, found.budget)) - 1e-6
+        assert len(outcome.draft.arrays["kind"]) <= 2
+
+
 @pytest.mark.parametrize("operator", ["transport", "dc"])
 def test_what_is_asked_is_proved_or_refuted(operator: str) -> None:
     rng, words = np.random.default_rng(3), set()

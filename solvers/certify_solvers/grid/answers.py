@@ -118,7 +118,7 @@ def _pool(problem: Problem, network: Network, search: PoolSearch, interrupt: Int
     draft = Draft("grid-shedding", 1, problem.given, {"shed_mw_at_most": search.bound()}, tuple(sorted(network.premises)), POLICY_POOL.kind,
                   POLICY_POOL.version, {"quantum_mw": QUANTUM}, arrays)
     worst = _dual_attack(problem, sweep.attack) if wanted is None else None
-    remarks = [f"pool, {len(chosen)} dispatch{'' if len(chosen) == 1 else 'es'}"]
+    remarks = [f"pool, {len(chosen)} dispatch{'' if len(chosen) == 1 else 'es'}, of {len(sweep.supply)} that were tried"]
     remarks += [_told(network, sweep.attack, worst.says["shed_mw_at_least"], "dual")] if worst is not None else []
     return Proved(draft, tuple(remarks))
 
