@@ -228,6 +228,15 @@ def test_plans(name: str, size: int, value: int | str, optimum: int | str, ohm: 
     assert abs(program(name, size, size, True) - float(Fraction(ohm))) < 0.06
 
 
+def test_a_plan_in_the_dc_model_is_optimal_where_duals_lose_more_than_usual() -> None:
+    given = {"operator": "dc", "attacks": 3, "budget": 3, "defendable": None}
+    plan, limit = proved("grid-defence", "39_epri", given), proved("grid-defence-limit", "39_epri", given)
+    plan.verify()
+    limit.verify()
+    best, least = Fraction(plan.says["shed_mw_at_most"]), Fraction(limit.says["shed_mw_at_least"])
+    assert least <= best <= least + Fraction(1, 10**4) and abs(best - Fraction("1230.52474")) <= OFF
+
+
 @pytest.mark.parametrize(("name", "attacks", "value", "ohm"), SINGLE)
 def test_relaxed_attacks(name: str, attacks: int, value: int | str, ohm: str) -> None:
     assert abs(program(name, attacks, 0, False) - float(Fraction(value))) < 0.01

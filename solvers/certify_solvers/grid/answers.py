@@ -44,7 +44,7 @@ def answer(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
             if problem.kind == "grid-attack":
                 return _attack(problem, network, played, stop, progress)
             if operator == "dc":
-                return _pool(problem, network, PoolSearch(network, played, problem.limits, stop, progress), interrupt)
+                return _pool(problem, network, PoolSearch(network, played, problem.limits, stop, progress, effort.left), interrupt)
             if operator == "dc-switch":
                 return _switching(problem, network, played, stop, interrupt, progress, effort.seed)
             search = Search(network, played, stop, progress)
@@ -65,7 +65,7 @@ def _planned(problem: Problem, effort: Effort, progress: Progress) -> Outcome:
     try:
         with flagged() as interrupt:
             try:
-                return plan(problem, lambda: interrupt.set or effort.left() <= 0, interrupt, progress, effort.left())
+                return plan(problem, interrupt, effort, progress)
             except Stopped as trouble:
                 if interrupt.set:
                     raise KeyboardInterrupt from None
@@ -112,7 +112,9 @@ def _pool(problem: Problem, network: Network, search: PoolSearch, interrupt: Int
             return Refuted(refuted, (_told(network, sweep.attack, refuted.says["shed_mw_at_least"], "dual"),))
         if interrupt.set:
             raise KeyboardInterrupt
-        return Unknown(f"the sweep over all attacks was stopped, or no bound could be rounded; the worst attack so far sheds {sweep.worst:.6g} MW")
+        seconds = search.needed()
+        time = f"; a look at all of them takes about {seconds:.2g} s" if seconds >= 1 else ""
+        return Unknown(f"the sweep over all attacks was stopped before there was a bound; the worst so far sheds {sweep.worst:.6g} MW{time}")
     chosen = search.chosen()
     arrays = pool_arrays(search, chosen)
     draft = Draft("grid-shedding", 1, problem.given, {"shed_mw_at_most": search.bound()}, tuple(sorted(network.premises)), POLICY_POOL.kind,
@@ -120,7 +122,8 @@ def _pool(problem: Problem, network: Network, search: PoolSearch, interrupt: Int
     worst = _dual_attack(problem, sweep.attack) if wanted is None else None
     remarks = [f"pool, {len(chosen)} dispatch{'' if len(chosen) == 1 else 'es'}, of {len(sweep.supply)} that were tried"]
     remarks += [_told(network, sweep.attack, worst.says["shed_mw_at_least"], "dual")] if worst is not None else []
-    return Proved(draft, tuple(remarks))
+    gap = "" if worst is None or not sweep.hurried else _between(worst.says["shed_mw_at_least"], draft.says["shed_mw_at_most"])
+    return Proved(draft, tuple(remarks), left=gap, interrupted=interrupt.set)
 
 
 def _switching(problem: Problem, network: Network, played: Game, stop: Callable[[], bool], interrupt: Interrupt, progress: Progress,

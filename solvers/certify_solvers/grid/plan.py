@@ -17,7 +17,7 @@ from certify.errors import UsageError
 from certify.rules.attacks import QUESTION, costs_of, game, lines_of, network_of
 from certify.rules.grid_words import listed_rows, mw, rounded
 from certify_solvers.common.interrupts import Interrupt
-from certify_solvers.common.prover import Draft, Outcome, Problem, Progress, Proved, Unknown
+from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Unknown
 from certify_solvers.grid.attack import best_cut
 from certify_solvers.grid.cuts import promising
 from certify_solvers.grid.defence import Attack, Attacks, Budget, Limit, search
@@ -28,7 +28,8 @@ from certify_solvers.grid.pool import QUANTUM, PoolSearch
 from certify_solvers.grid.tree import Attack as Found
 from certify_solvers.grid.tree import Search
 
-_FIRST, _MORE, _ROOM = 200, 40, Fraction(4, 10**6)  # attacks to start with, and a round; MW between a dual bound and a pool's
+_FIRST, _MORE = 200, 40  # attacks to start with, and a round
+_ROOM, _MOST_ROOM = Fraction(4, 10**6), Fraction(1, 10**4)  # MW between a dual bound and a pool's, at first and at most
 
 
 class Stopped(Exception):
@@ -40,8 +41,8 @@ class Planner:
 
     evidence = PENALTY_TREE
 
-    def __init__(self, problem: Problem, stop: Callable[[], bool], progress: Progress) -> None:
-        self.problem, self.stop, self.progress = problem, stop, progress
+    def __init__(self, problem: Problem, interrupt: Interrupt, effort: Effort, progress: Progress) -> None:
+        self.problem, self.interrupt, self.effort, self.progress = problem, interrupt, effort, progress
         given = problem.given
         self.network = network_of(given, problem.files, problem.limits.fresh(), attack=False)
         self.played = game(self.network, given, ())
@@ -49,6 +50,15 @@ class Planner:
         defendable = lines if given["defendable"] is None else lines_of(self.network, given["defendable"], "defendable")
         self.budget = Budget(costs_of(self.network, given["defence_costs"], "defence_costs"), frozenset(defendable), given["budget"])
         self.shown: dict[Attack, Any] = {}  # what shows the shed of each attack
+        self.room = _ROOM
+
+    def stop(self) -> bool:
+        """Return whether the search for a plan must end, so that what is left is enough for its guarantee."""
+        return self.interrupt.set or self.effort.left() <= self.reserve()
+
+    def reserve(self) -> float:
+        """Return the seconds that a guarantee takes once the search was stopped."""
+        return 0.0
 
     def rows(self, lines: frozenset[int]) -> tuple[int, ...]:
         """Return the rows of lines in the file."""
@@ -90,8 +100,8 @@ class Planner:
 class TransportPlanner(Planner):
     """Cuts show sheds, attack trees guarantee."""
 
-    def __init__(self, problem: Problem, stop: Callable[[], bool], progress: Progress) -> None:
-        super().__init__(problem, stop, progress)
+    def __init__(self, problem: Problem, interrupt: Interrupt, effort: Effort, progress: Progress) -> None:
+        super().__init__(problem, interrupt, effort, progress)
         self.program = NodeLP(self.network, self.played)
 
     def evaluate(self, lines: Sequence[int]) -> Fraction:
@@ -132,10 +142,11 @@ class DcPlanner(Planner):
 
     evidence = POLICY_POOL
 
-    def __init__(self, problem: Problem, stop: Callable[[], bool], progress: Progress) -> None:
-        super().__init__(problem, stop, progress)
+    def __init__(self, problem: Problem, interrupt: Interrupt, effort: Effort, progress: Progress) -> None:
+        super().__init__(problem, interrupt, effort, progress)
         self.loose = network_of(problem.given, problem.files, problem.limits.fresh(), attack=True)
         self.program = DispatchLP(self.loose, attack=True)
+        self.last: tuple[frozenset[int], PoolSearch] | None = None
 
     def evaluate(self, lines: Sequence[int]) -> Fraction:
         """Return the shed that rounded duals show."""
@@ -145,24 +156,38 @@ class DcPlanner(Planner):
         bound: Fraction = self.shown[attack].bound
         return bound
 
-    def _sweep(self, defence: frozenset[int], demanded: Fraction | None) -> PoolSearch:
+    def reserve(self) -> float:
+        """Return the seconds that a look at the attacks on one plan takes by the pace so far."""
+        return 0.0 if self.last is None else self.last[1].needed()
+
+    def _sweep(self, defence: frozenset[int], demanded: Fraction | None, stop: Callable[[], bool], finish: bool) -> PoolSearch:
         against = game(self.network, self.problem.given, self.rows(defence))
-        found = PoolSearch(self.network, against, self.problem.limits, self.stop, self.progress)
-        found.run(demanded)
+        found = PoolSearch(self.network, against, self.problem.limits, stop, self.progress, self.effort.left)
+        if self.last is not None:
+            found.start_from(self.last[1])
+        found.run(demanded, finish)
+        self.last = defence, found
         return found
 
     def worse(self, defence: frozenset[int], shed: Fraction) -> tuple[int, ...] | None:
         """Return an attack by a sweep over all of them."""
-        found = self._sweep(defence, shed + _ROOM)
-        return None if found.sweep.done or self.stop() else found.sweep.attack
+        while True:
+            found = self._sweep(defence, shed + self.room, self.stop, finish=False)
+            if found.sweep.done or self.stop():
+                return None
+            if self.evaluate(found.sweep.attack) > shed or self.room > _MOST_ROOM:
+                return found.sweep.attack
+            self.room = rounded(Fraction(found.sweep.worst), up=True) - shed + _ROOM  # the dual of this attack loses more in rounding
 
     def guarantee(self, defence: frozenset[int], shed: Fraction) -> tuple[Fraction, dict[str, Any], dict[str, Any]]:
-        """Return the worst case of a defence with its pool."""
-        found = self._sweep(defence, shed + _ROOM)
+        """Return the worst case of a defence with its pool: that of the last sweep, where it was on this defence and ended well."""
+        found = self.last[1] if self.last is not None and self.last[0] == defence else None
+        if (found is None or not found.sweep.done) and not self.stop():
+            found = self._sweep(defence, shed + self.room, self.stop, finish=False)
+        if found is None or not found.sweep.done:
+            found = self._sweep(defence, None, lambda: self.interrupt.set or self.effort.left() <= 0, finish=True)
         if not found.sweep.done:
-            found = self._sweep(defence, None)
-        if not found.sweep.done:
-            raise Stopped("the sweep over all attacks on the best plan so far was stopped: in the DC model nothing is shown before its end")
+            raise Stopped("the search was stopped before there was a bound on all attacks on the best plan so far")
         return found.bound(), {"quantum_mw": QUANTUM}, pool_arrays(found, found.chosen())
 
     def bounds(self, shown: list[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -172,30 +197,30 @@ class DcPlanner(Planner):
                                                         "circulation": np.array([dual.circulation for dual in shown], "<i8")}
 
 
-def plan(problem: Problem, stop: Callable[[], bool], interrupt: Interrupt, progress: Progress, seconds: float) -> Outcome:
+def plan(problem: Problem, interrupt: Interrupt, effort: Effort, progress: Progress) -> Outcome:
     """Return the best defence with what it guarantees, and the limit of every defence; with `method=sl-milp`, that program's defence."""
     paper = problem.options.get("method") == "sl-milp"
-    planner: Planner = (DcPlanner if problem.given["operator"] == "dc" else TransportPlanner)(problem, stop, progress)
+    planner: Planner = (DcPlanner if problem.given["operator"] == "dc" else TransportPlanner)(problem, interrupt, effort, progress)
     known = Attacks()
     known.add((frozenset(lines), planner.evaluate(lines)) for lines in promising(planner.network, planner.played, _FIRST))
 
     def note(rounds: int, shed: Fraction) -> None:
         progress("defending", {"rounds": rounds, "attacks": len(known.shed), "MW that no defence can do better than": f"{float(shed):.6g}"})
 
-    limit, defence, _ = search(known, planner.budget, planner.beyond, stop, note)
+    limit, defence, _ = search(known, planner.budget, planner.beyond, planner.stop, note)
     if problem.kind == "grid-defence-limit":
         return _limit(problem, planner, limit, interrupt)
     remarks: list[str] = []
     if paper:
         from certify_solvers.grid.paper.hint import hint
-        found = hint(planner.network, planner.played, planner.budget, problem.given["operator"] == "dc", seconds, _export(problem))
+        found = hint(planner.network, planner.played, planner.budget, problem.given["operator"] == "dc", effort.left(), _export(problem))
         defence, remarks = found.defence, [found.words]
     shed, items, arrays = planner.guarantee(defence, limit.shed)
     given, rows = problem.given, planner.rows(defence)
     asked = {name: given[name] for name in QUESTION}
     plan_draft = Draft("grid-shedding", 1, {**asked, "defended": rows, "budget": given["budget"], "defence_costs": given["defence_costs"]},
                        {"shed_mw_at_most": shed}, tuple(sorted(planner.network.premises)), planner.evidence.kind, 1, items, arrays)
-    optimal = shed - limit.shed <= 2 * _ROOM
+    optimal = shed - limit.shed <= 2 * planner.room
     who = "none in budget" if given["defendable"] is None else f"no choice from {listed_rows(given['defendable'])} in budget"
     said = f"defending {listed_rows(rows)} keeps every attack at {mw(shed)} MW or less; {who} guarantees less than {mw(limit.shed)} MW"
     left = "" if optimal or paper else f"the best guarantee lies between {mw(limit.shed)} and {mw(shed)} MW"

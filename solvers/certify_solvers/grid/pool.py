@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pool of dispatches that between them serve all but V MW after every attack: swept once, with a linear program where none is good enough."""
+"""A pool of dispatches that between them serve all but V MW after every attack: swept once, with a linear program where none is good enough.
+
+A sweep that is stopped says nothing of the attacks it did not reach. So when the time runs out it goes on in a hurry, against a larger V that few
+dispatches show for most attacks. That takes as long as a check, and is begun early enough to end in time.
+"""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -15,7 +21,8 @@ from certify.limits import Limits
 from certify.readers.power import Network
 from certify.rules.attacks import Game
 from certify.rules.balls import above
-from certify.rules.enumeration import attacks_within
+from certify.rules.enumeration import attacks_within, sets_within
+from certify.rules.grid_words import rounded
 from certify.rules.recourse import Coverage
 from certify_solvers.common.prover import Progress
 from certify_solvers.grid.dispatch import Dispatch, DispatchLP
@@ -24,6 +31,7 @@ from certify_solvers.grid.nodelp import SolverFailed
 Integers = np.ndarray[Any, Any]
 QUANTUM = Fraction(1, 10**9)
 _BLOCK, _FIRST, _HEAD, _SAMPLE = 1024, 6, 6, 300
+_TAKEN, _GRACE, _LOOSE = 64, 60.0, Fraction(3, 2)  # dispatches for the next search; in a hurry: seconds beyond the limit, V by the worst attack
 _MARGIN, _MOST_MARGIN = Fraction(2, 10**6), Fraction(1, 10**3)  # MW above the worst optimum: outward rounding and the quantum cost that much
 
 
@@ -33,7 +41,10 @@ class TooTight(Exception):
 
 @dataclass(eq=False)
 class Sweep:
-    """The pool while it grows: integer supplies and demands, the worst attack, and how often each dispatch was the one that served."""
+    """The pool while it grows: integer supplies and demands, the worst attack, and how often each dispatch was the one that served.
+
+    `hurried`: the time ran out, and V is larger than it needs to be.
+    """
 
     supply: list[np.ndarray[Any, Any]] = field(default_factory=list)
     served: list[np.ndarray[Any, Any]] = field(default_factory=list)
@@ -42,19 +53,22 @@ class Sweep:
     worst: float = 0.0
     attack: tuple[int, ...] = ()
     done: bool = False
+    hurried: bool = False
 
 
 class PoolSearch:
-    """One network and game in the DC model."""
+    """One network and game in the DC model; `left` returns the seconds left."""
 
-    def __init__(self, network: Network, played: Game, limits: Limits, stop: Callable[[], bool], progress: Progress) -> None:
-        self.network, self.played, self.limits, self.stop, self.progress = network, played, limits, stop, progress
+    def __init__(self, network: Network, played: Game, limits: Limits, stop: Callable[[], bool], progress: Progress,
+                 left: Callable[[], float] = lambda: math.inf) -> None:
+        self.network, self.played, self.limits, self.stop, self.progress, self.time_left = network, played, limits, stop, progress, left
         self.program = DispatchLP(network, attack=False)
         self.coverage = Coverage(network, Limits(work=1 << 62))
         self.coverage.rule.slack *= 2.0  # proposals differ between machines: the pool must not depend on their last bits
         self.floor = [np.array([min(int(v / QUANTUM), (1 << 63) - 1) for v in side]) for side in (network.supply, network.demand)]
         self.sweep = Sweep()
         self.margin = _MARGIN
+        self.serving, self.pace = 0.0, 0.0  # seconds of looking what the dispatches serve: in all, and by attack lately
 
     def add(self, attack: tuple[int, ...]) -> Dispatch:
         """Solve one attack, keep its dispatch, and note it if it is the worst."""
@@ -66,8 +80,20 @@ class PoolSearch:
             self.sweep.worst, self.sweep.attack = found.shed, attack
         return found
 
-    def run(self, demanded: Fraction | None = None) -> Sweep:
-        """Sweep over all attacks; ends early when one sheds more than what is demanded, or when it is stopped."""
+    def start_from(self, other: PoolSearch) -> None:
+        """Take over the dispatches that served most in another search on the same network: they are valid whatever is attacked."""
+        self.pace = other.pace
+        for witness in sorted(range(len(other.sweep.supply)), key=lambda k: -other.sweep.uses[k])[:_TAKEN]:
+            self.sweep.supply.append(other.sweep.supply[witness])
+            self.sweep.served.append(other.sweep.served[witness])
+            self.sweep.uses.append(0)
+        self.sweep.order = list(range(len(self.sweep.supply)))
+
+    def run(self, demanded: Fraction | None = None, finish: bool = True) -> Sweep:
+        """Sweep over all attacks; ends early when one sheds more than what is demanded.
+
+        When it is stopped or the time runs out, the rest is looked at in a hurry; without `finish`, or where that takes too long, it ends.
+        """
         sweep = self.sweep
         self.demanded = demanded
         if not sweep.supply:
@@ -80,20 +106,45 @@ class PoolSearch:
             if block is None:
                 sweep.done = not self._refuted()
                 break
-            if self._refuted() or self.stop():
+            if self._refuted() or self._late(seen) and not (finish and self._hurry(seen)):
                 break
-            size = block.shape[1]
+            size, begun = block.shape[1], self.serving
             for start in range(0, len(block), _BLOCK):
                 left = self._cover(block[start : start + _BLOCK], _FIRST)
                 if len(left):
                     waiting.append(left)
             seen += len(block)
-            self.progress("sweeping", {"attacks": seen, "dispatches": len(sweep.supply), "MW shed by the worst attack so far": f"{sweep.worst:.6g}"})
+            if size == self._typical():  # attacks of fewer lines come first, and say little of the time that most take
+                spent = (self.serving - begun) / max(len(block), 1)
+                self.pace = ((self.pace or spent) + spent) / 2
+            stage = "sweeping in a hurry" if sweep.hurried else "sweeping"
+            self.progress(stage, {"attacks": seen, "dispatches": len(sweep.supply), "MW shed by the worst attack so far": f"{sweep.worst:.6g}"})
         return sweep
+
+    def needed(self, seen: int = 0) -> float:
+        """Return the seconds that a hurried look at all but `seen` attacks and the check of it all take by the pace so far; 0 while it is unknown."""
+        return self.pace * (2 * sum(sets_within(self.played)) - seen)
+
+    def _typical(self) -> int:
+        sets = list(sets_within(self.played))
+        return sets.index(max(sets))
+
+    def _late(self, seen: int) -> bool:
+        return self.sweep.hurried or self.stop() or self.time_left() < self.needed(seen)
+
+    def _hurry(self, seen: int) -> bool:
+        """Go on against a larger bound; return whether that can end in time."""
+        self.sweep.hurried = True
+        return self.needed(seen) <= max(self.time_left(), 0.0) + _GRACE
 
     def bound(self) -> Fraction:
         """Return the shed that the pool is to show for every attack."""
-        return Fraction(round(self.sweep.worst * 10**9), 10**9) + self.margin if self.demanded is None else self.demanded
+        if self.demanded is not None:
+            return self.demanded
+        worst, total = Fraction(round(self.sweep.worst * 10**9), 10**9), self.network.total
+        if self.sweep.hurried and worst < total:
+            worst = rounded(min(max(worst * _LOOSE, total / 100), (worst + total) / 2), up=True)
+        return worst + self.margin
 
     def _refuted(self) -> bool:
         return self.demanded is not None and self.sweep.worst > float(self.demanded) + float(self.margin)
@@ -123,8 +174,9 @@ class PoolSearch:
 
     def _serve(self, left: Integers, witness: int) -> Integers:
         """Return the attacks after which a dispatch does not serve enough; one that serves some moves to the front of the order."""
-        sweep, factor = self.sweep, float(QUANTUM)
+        sweep, factor, begun = self.sweep, float(QUANTUM), time.monotonic()
         missing = self.coverage.left(left, sweep.supply[witness] * factor, sweep.served[witness] * factor, above(self.network.total - self.bound()))
+        self.serving += time.monotonic() - begun
         if gained := len(left) - int(missing.sum()):
             sweep.uses[witness] += gained
             sweep.order.remove(witness)
@@ -151,7 +203,7 @@ class PoolSearch:
                         break
                 if len(left):
                     hard.setdefault(left.shape[1], []).append(left)
-            if self.stop():
+            if self.stop() or sweep.hurried:
                 return order
         blocks, rest, rng = [np.concatenate(parts) for parts in hard.values()], order[_HEAD:], np.random.default_rng(0)
         while blocks:  # a small set for a sample, then the same for a sample of what that leaves
