@@ -160,8 +160,8 @@ def test_without_time_what_was_found_so_far_is_proved(operator: str) -> None:
         assert isinstance(outcome, Proved) and "the search was stopped" in outcome.left
         value = Fraction(verified(made, outcome.draft).says["shed_mw_at_most"])
         attacks = list(power.within(found.free, found.costs, found.budget))
-        shed = {"transport": lambda attack: float(found.transport.shed(attack)), "dc": found.dc.shed, "dc-switch": found.dc.switched}[operator]
-        truth = max(map(shed, attacks))
+        shed = {"transport": found.transport.shed, "dc": found.dc.shed, "dc-switch": found.dc.switched}[operator]
+        truth = max(float(shed(attack)) for attack in attacks)
         assert value >= truth - 1e-6 and value <= found.plain.total + Fraction(1, 10**4)
         loose += float(value) > truth + ROOM
     assert loose >= 1

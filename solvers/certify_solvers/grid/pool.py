@@ -106,7 +106,7 @@ class PoolSearch:
             if block is None:
                 sweep.done = not self._refuted()
                 break
-            if self._refuted() or self._late(seen) and not (finish and self._hurry(seen)):
+            if self._refuted() or (self._late(seen) and not (finish and self._hurry(seen))):
                 break
             size, begun = block.shape[1], self.serving
             for start in range(0, len(block), _BLOCK):
