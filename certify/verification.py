@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -54,22 +54,23 @@ def load(path: str | Path, limits: Limits | None = None) -> Certificate:
     return decode(container.read(container.load_bytes(Path(path), limits), limits, Path(path).name))
 
 
-def verify(path: str | Path, subjects: Subjects = (), allow: Set[str] | None = None, limits: Limits | None = None,
+def verify(path: str | Path, subjects: Subjects = (), allow: Collection[str] | None = None, limits: Limits | None = None,
            keys: Sequence[str | Path] | None = None, threshold: int | None = None) -> Verification:
     """Verify the certificate at `path` against subject files and return what was verified.
 
     `subjects` is a list of files, matched by digest, or a mapping that pins roles; a subject that the certificate carries
-    needs no file. `allow` is the set of allowed assumptions (None: all but the opt-in ones). `keys` are files
+    needs no file. `allow` are the allowed assumptions (None: all but the opt-in ones). `keys` are files
     of Ed25519 public keys in PEM, of which `threshold` (None: all) must have signed; None asks for no signature, an empty list is an error.
     Raises Rejected, Declined or UsageError (a file that
     can't be read).
     """
     if isinstance(subjects, str) or isinstance(allow, str) or isinstance(keys, (str, bytes, Mapping)):
-        raise TypeError("subjects and keys are lists of files (or subjects a mapping), allow a set of names; a single string is none of these")
-    assumptions.require_known(allow)
+        raise TypeError("subjects and keys are lists of files (or subjects a mapping), allow names; a single string is none of these")
+    allowed = None if allow is None else frozenset(allow)
+    assumptions.require_known(allowed)
     limits = (limits or Limits()).fresh()
     data = container.load_bytes(Path(path), limits)
-    return check(data, Path(path).name, read_subjects(subjects, limits), allow, limits,
+    return check(data, Path(path).name, read_subjects(subjects, limits), allowed, limits,
                  None if keys is None else [container.load_bytes(Path(key), replace(limits, file_bytes=_MOST_KEY)) for key in keys], threshold)
 
 
@@ -81,7 +82,10 @@ def check(data: bytes, name: str, subjects: Mapping[str, Sequence[tuple[str, byt
         signers: tuple[str, ...] = ()
         if keys is not None or threshold is not None:
             from certify import signature
-            signers = signature.require(statement.raw, statement.signatures, list(keys or ()), threshold)
+            try:
+                signers = signature.require(statement.raw, statement.signatures, list(keys or ()), threshold)
+            except ImportError:
+                raise Declined("backend-missing", "signatures need the package cryptography", fix="pip install cryptography") from None
         certificate = decode(statement)
         kind = registry.kind(certificate.claim.kind, certificate.claim.version)
         files, carried = _match(certificate, kind, subjects, statement.inputs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from certify import archive, canonical, container, signature
 from certify.cli.main import cli
-from certify.errors import CertifyError
+from certify.errors import CertifyError, Declined
 from certify.limits import Limits
 from certify.verification import Verification, check, verify
 from kinds.region_vectors import bases
@@ -73,6 +74,14 @@ def test_a_key_that_did_not_sign_is_missing_and_a_threshold_counts_keys() -> Non
     refused("signature-missing", verified, leaf, data, [pem(TWO)])
     refused("signature-missing", verified, leaf, data, [pem(ONE), pem(TWO)])
     assert verified(leaf, data, [pem(ONE), pem(TWO)], 1).signed_by == (keyid(ONE),)
+
+
+def test_without_the_package_that_checks_signatures_the_certificate_is_declined(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)  # importing it fails then
+    made = bases().leaf
+    with pytest.raises(Declined) as caught:
+        check(made.seal(), "x.cert", {"": list(made.files.values())}, None, Limits(), [b""], 1)
+    assert caught.value.code == "backend-missing" and "cryptography" in caught.value.fix
 
 
 @pytest.mark.parametrize(("count", "threshold"), [(0, None), (0, 1), (0, 2), (1, 0), (1, -1), (1, 2), (2, 3), (1, True), (1, False), (1, 1.0),

@@ -17,6 +17,7 @@ import click
 
 from certify import archive, registry
 from certify.certificate import MIMETYPE
+from certify.cli.answered import require_same_question
 from certify.cli.completion import file_names, kind_names
 from certify.cli.config import RANGES, Config, effort, read_config
 from certify.cli.output import as_json, error_json, fail, require_writable, verdict
@@ -124,6 +125,8 @@ def _prove(kind: Question, subjects: tuple[str, ...], pairs: tuple[str, ...], co
                      "files": {role: list(map(str, paths)) for role, paths in asked.files.items()}, "output": str(target),
                      "time_limit": limit, "workers": workers, "seed": seed}, indent=2)
             return 0
+        if output is None:
+            require_same_question(target, kind, given, prover.searched(kind.name).keys(), listed)
         problem = Problem(kind.name, roles, tuple(Subject(name, digest) for name, digest in listed.items()), files, given, asked.says, asked.options,
                           limits)
         with _reporter(progress) as report:
@@ -180,7 +183,7 @@ def _prove(kind: Question, subjects: tuple[str, ...], pairs: tuple[str, ...], co
           "remarks": [*remarks, *noted],
           "assumptions": list(result.assumptions), "figures": result.figures, **({"refuted": str(refuted)} if beyond is not None else {}),
           **({"further": {str(other): sentence for other, _, sentence in further}} if further else {}),
-          **({"open": left} if left else {})})
+          **({"found": outcome.found} if isinstance(outcome, Proved) and outcome.found else {}), **({"open": left} if left else {})})
     if interrupted:
         return 130
     return 5 if word == "refuted" else 4 if left else 0

@@ -18,7 +18,7 @@ from certify.report.html import some
 from certify.rules.graphs import spanning_forest
 from certify.rules.grid_words import mw, rounded
 
-_MOST_ROWS = 12
+_MOST_ROWS, _MOST_DARK = 12, 3
 
 
 def case_lines(data: bytes, limits: Limits) -> Iterator[str]:
@@ -35,14 +35,34 @@ def case_lines(data: bytes, limits: Limits) -> Iterator[str]:
     network = found["transport"]
     if isinstance(network, Network):
         supply = sum(network.supply, Fraction(0))
-        islands = spanning_forest(network)[1].count(-1)
+        islands = _islands(network)
         yield f"demand    {_power(network.total)} MW at {some(sum(value > 0 for value in network.demand), 'bus', 'buses')}"
         yield f"supply    {_power(supply)} MW at {some(sum(value > 0 for value in network.supply), 'bus', 'buses')}" + (
             "" if supply >= network.total else ": less than the demand, so load is shed without any attack")
-        yield f"islands   {islands}"
+        dark = [island for island in islands if any(network.demand[bus] for bus in island) and not any(network.supply[bus] for bus in island)]
+        yield f"islands   {len(islands)}" + "".join(f"; demand and no supply at {_buses(network, island)}" for island in dark[:_MOST_DARK]) + (
+            f"; and {len(dark) - _MOST_DARK} more without supply" if len(dark) > _MOST_DARK else "")
+        if limits_set := sorted(line.high for line in network.lines if line.high is not None):
+            yield f"ratings   {_power(limits_set[0])} to {_power(limits_set[-1])} MW"
         yield from _oddities(case, network)
     for operator, answer in found.items():
         yield f"operator  {operator}: " + (_premises(answer) if isinstance(answer, Network) else _trouble(answer, case, operator))
+
+
+def _islands(network: Network) -> list[list[int]]:
+    """Return the buses of each island: in the order of a forest, each begins with a root."""
+    order, via = spanning_forest(network)
+    found: list[list[int]] = []
+    for bus in order:
+        if via[bus] == -1:
+            found.append([])
+        found[-1].append(bus)
+    return found
+
+
+def _buses(network: Network, island: Sequence[int]) -> str:
+    numbers = sorted(network.numbers[bus] for bus in island)
+    return f"bus{'' if len(numbers) == 1 else 'es'} {', '.join(map(str, numbers[:_MOST_ROWS]))}{', ...' if len(numbers) > _MOST_ROWS else ''}"
 
 
 def _runs(branch: Branch, live: set[int]) -> bool:

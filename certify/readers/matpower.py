@@ -126,8 +126,7 @@ def _statements(data: bytes, limits: Limits) -> tuple[dict[str, list[_Row]], Fra
             continue
         if not seen:
             if not _FUNCTION.fullmatch(code):
-                raise _refusal("case-version", "it does not start with `function mpc = NAME`: no case file of version 2", number,
-                               _SAVE)
+                raise _refusal("case-version", f"it starts with {_shown(code)}, not `function mpc = NAME`: no case file of version 2", number, _SAVE)
             seen.add("function")
             continue
         found = _ASSIGNMENT.fullmatch(code)
@@ -309,4 +308,4 @@ def _refusal(code: str, what: str, line: int, fix: str = _FIX) -> Declined:
 
 
 def _shown(text: bytes) -> str:
-    return repr(text[:40].decode("ascii", "replace"))
+    return repr(text[:40])[1:]

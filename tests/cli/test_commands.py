@@ -92,6 +92,7 @@ def test_robust_with_labels_csv_and_its_own_answer(folder: Path) -> None:
     result = certify.verify(folder / "out.cert", files, allow={"real-arithmetic"})
     assert result.claim.given["radius"] == Fraction(1, 2) and result.claim.given["label"] == 1
     assert certify.load(folder / "out.cert").claim.sentence() == result.sentence
+    assert certify.verify(folder / "out.cert", files, allow=["real-arithmetic"]).id == result.id
     with pytest.raises(certify.Declined) as caught:
         certify.verify(folder / "out.cert", files, allow=set())
     assert caught.value.code == "assumption-not-allowed"

@@ -55,6 +55,20 @@ def test_prove_replaces_certificates_only(folder: Path) -> None:
     assert (folder / "ok.cert").stat().st_mode & 0o777 == 0o640
 
 
+def test_an_answer_to_another_question_is_not_replaced_by_default(folder: Path) -> None:
+    question, made = ("prove", "region", "ramp.onnx", "ramp.vnnlib"), folder / "ramp-ramp.cert"
+    assert run(folder, *question).returncode == 0
+    before = made.read_bytes()
+    assert run(folder, *question).returncode == 0 and made.read_bytes() == before
+    refused(folder, 2, "output-taken", *question, "--set", "semantics=exec32")
+    (folder / "ramp.onnx").write_bytes((folder / "ramp.onnx").read_bytes().replace(b"ramp", b"rampe"[:4].upper(), 1))
+    refused(folder, 2, "output-taken", *question, "--set", "semantics=exec32")
+    assert made.read_bytes() == before
+    assert run(folder, *question, "--set", "semantics=exec32", "-o", "other.cert").returncode == 0
+    made.write_bytes(before[:70])
+    refused(folder, 2, "output-taken", *question)  # only its first bytes are those of a certificate
+
+
 def test_signing_keeps_permissions_and_links(folder: Path) -> None:
     (folder / "ok.cert").chmod(0o600)
     (folder / "link.cert").symlink_to("ok.cert")

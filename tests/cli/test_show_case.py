@@ -78,6 +78,7 @@ def test_a_triangle(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[1:] == [
         "case      MATPOWER version 2, base 100 MVA", "buses     3 live, 1 isolated (type 4)", "lines     3 in service, 2 out of service: rows 4, 5",
         "units     1 in service, 2 out of service: rows 2, 3", "demand    100 MW at 2 buses", "supply    120 MW at 1 bus", "islands   1",
+        "ratings   10 to 60 MW",
         "unlimited 1 line without a rating (rateA = 0): row 2 of mpc.branch", "operator  transport: supported, rests on transport-flow",
         "operator  dc-switch: supported, rests on dc-switching", "operator  dc: supported, rests on dc-power-flow"]
 
@@ -89,7 +90,8 @@ def test_islands_and_too_little_supply(tmp_path: Path) -> None:
         branch.status = 0
     (tmp_path / "case.m").write_bytes(grid.data())
     said = run(tmp_path, "show", "case.m").stdout
-    assert "islands   2\n" in said and "supply    60 MW at 1 bus: less than the demand, so load is shed without any attack\n" in said
+    assert "islands   2; demand and no supply at bus" in said
+    assert "supply    60 MW at 1 bus: less than the demand, so load is shed without any attack\n" in said
 
 
 def test_angle_limits_without_zero_are_supported_where_they_are_ignored(tmp_path: Path) -> None:
@@ -107,6 +109,8 @@ def test_every_bus_isolated_is_said(tmp_path: Path) -> None:
     (tmp_path / "case.m").write_bytes(grid.data())
     done = run(tmp_path, "show", "case.m")
     assert done.returncode == 0 and "buses     0 live, 4 isolated" in done.stdout and "transport: refused, case-empty: every bus" in done.stdout
+    (tmp_path / "marked.m").write_bytes(b"\xef\xbb\xbf" + grid.data())
+    assert r"it starts with '\xef\xbb\xbffunction mpc" in run(tmp_path, "show", "marked.m").stdout
     (tmp_path / "bad.m").write_text("not a case")
     assert "case-version" in refused(tmp_path, 3, "case-version", "show", "bad.m")
     assert "only certificates have parts" in refused(tmp_path, 2, "setting-value", "show", "case.m", "--tree")

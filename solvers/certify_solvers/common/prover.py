@@ -86,7 +86,8 @@ class Proved:
     """The claim holds, as the draft shows; `remarks` are for the user only.
 
     `beyond` is a refutation of the same claim with more asked (a larger radius), `further` are certificates of a task beside the first, each with
-    a name. `left` says what stayed open, `interrupted` whether the user ended the search, `resumable` whether another run can go on from there.
+    a name; `found` are results beside the certificate, for programs (the worst attack). `left` says what stayed open, `interrupted` whether the
+    user ended the search, `resumable` whether another run can go on from there.
     """
 
     draft: Draft
@@ -96,6 +97,7 @@ class Proved:
     interrupted: bool = False
     resumable: bool = False
     further: tuple[tuple[str, Draft], ...] = ()
+    found: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

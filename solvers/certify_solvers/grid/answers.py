@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +96,8 @@ def _bounded(draft: Draft, pieces: str, network: Network, search: Search, gap: s
     worst = () if search.best is None else (_told(network, search.best.lines, search.best.shed, "bus cut"),)
     high = draft.says["shed_mw_at_most"]
     apart = () if gap or high - search.known <= _SWITCH_ROOM else (f"the worst case lies between {_about(search.known)} and {_about(high)} MW",)
-    return Proved(draft, (pieces, *worst, *apart), left=gap, interrupted=interrupt.set)
+    found = {} if search.best is None else _found(network, search.best.lines, search.best.shed)
+    return Proved(draft, (pieces, *worst, *apart), left=gap, interrupted=interrupt.set, found=found)
 
 
 def _between(low: Fraction, high: Fraction) -> str:
@@ -123,7 +125,8 @@ def _pool(problem: Problem, network: Network, search: PoolSearch, interrupt: Int
     remarks = [f"pool, {len(chosen)} dispatch{'' if len(chosen) == 1 else 'es'}, of {len(sweep.supply)} that were tried"]
     remarks += [_told(network, sweep.attack, worst.says["shed_mw_at_least"], "dual")] if worst is not None else []
     gap = "" if worst is None or not sweep.hurried else _between(worst.says["shed_mw_at_least"], draft.says["shed_mw_at_most"])
-    return Proved(draft, tuple(remarks), left=gap, interrupted=interrupt.set)
+    found = {} if worst is None else _found(network, sweep.attack, worst.says["shed_mw_at_least"])
+    return Proved(draft, tuple(remarks), left=gap, interrupted=interrupt.set, found=found)
 
 
 def _switching(problem: Problem, network: Network, played: Game, stop: Callable[[], bool], interrupt: Interrupt, progress: Progress,
@@ -192,6 +195,10 @@ def _attack_draft(problem: Problem, network: Network, attack: Attack) -> Draft:
 
 def _told(network: Network, lines: tuple[int, ...], shed: Fraction, how: str) -> str:
     return f"the attack on {listed_rows(sorted(network.lines[k].row for k in lines))} sheds at least {mw(shed)} MW ({how})"
+
+
+def _found(network: Network, lines: tuple[int, ...], shed: Fraction) -> dict[str, Any]:
+    return {"attack": sorted(network.lines[k].row for k in lines), "shed_mw_at_least": str(shed)}
 
 
 def _leaves(count: int) -> str:
