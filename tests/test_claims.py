@@ -333,3 +333,19 @@ def test_points_of_a_claim_become_inputs_of_the_network():
     given = {**robust.KIND.given.decode({**made.given, "subtract": ["1/3", "-2"], "divide": ["1/2", "5"]}, "x")}
     unsafe = robust.problem(given, {role: data for role, (_, data) in made.files.items()}, Limits())
     assert unsafe.network_input((Fraction(5, 6), Fraction(-7))) == (1, -1)
+    assert unsafe.empty == 0  # a ball holds its centre
+
+
+@pytest.mark.parametrize(("data", "code", "where", "said"), [
+    (b"label\n0\none\n0\n", "table-number", "labels line 3", "'one' is not a decimal number"),
+    (npy(np.array([0, 1, 0], np.int16)), "arrays-dtype", "labels", "'<i2'"),
+    (b"id,label\n0,0\n1,1\n2,0\n", "claim-mismatch", "labels", "the labels file has 2 columns"),
+    (npy(np.array([[0], [1], [0]])), "claim-mismatch", "labels", "the labels file has shape [3, 1] and type int64")])
+def test_refusals_of_labels_name_the_labels_file_and_its_form(data, code, where, said):
+    from kinds.robust_vectors import specimen
+
+    made = specimen(2)
+    made.files["labels"] = ("labels", data)
+    with pytest.raises(CertifyError) as caught:
+        made.verify()
+    assert (caught.value.code, caught.value.where) == (code, where) and said in caught.value.what

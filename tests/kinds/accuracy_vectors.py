@@ -163,6 +163,8 @@ def _counts() -> Iterator[Vector]:
     yield vector("robust-row-beyond-the-file", "rejected", "evidence-range", whole, "rows wrap around", put(robust_row=("<i4", [1, 7])))
     yield vector("row-negative", "rejected", "evidence-range", whole, "negative rows count from the end", put(wrong_row=("<i4", [-4])),
                  effect="a row counts twice")
+    yield vector("last-row-as-minus-one-too", "rejected", "evidence-range", specimen(says=told(2, 3)), "negative rows count from the end",
+                 put(wrong_row=("<i4", [-1, 6])), effect="a row counts twice")
 
 
 def _trees() -> Iterator[Vector]:
@@ -237,6 +239,7 @@ def _points_shown() -> Iterator[Vector]:
     yield vector("witness-missing", "rejected", "array-shape", whole, "a row without a point counts", put(witness=None))
     yield vector("witness-rows-missing", "rejected", "array-shape", whole, "points that no row needs",
                  both(put(witness_row=None), say(says=told(2, 1))))
+    yield vector("witness-empty", "rejected", "array-shape", wrong_only(), "a second form of absence", put(witness=np.zeros((0, 2))))
     yield vector("witness-short", "rejected", "array-shape", whole, "missing coordinates are zero", put(witness=("<f8", [[1.0]])))
     yield vector("witness-long", "rejected", "array-shape", whole, "further coordinates are ignored", put(witness=("<f8", [[1.0, 1.5, 0.0]])))
     yield vector("witness-flat", "rejected", "array-shape", whole, "another shape is reshaped", put(witness=("<f8", [1.0, 1.5])))
@@ -278,6 +281,8 @@ def _questions() -> Iterator[Vector]:
     yield vector("clip-excludes-a-wrong-row", "rejected", "outside-domain", wrong_only(), "a point outside the clip counts", ask(clip=["1/8", "3"]))
     yield vector("clip-reversed", "rejected", "outside-domain", robust, "a clip that empties the ball", ask(clip=["1", "0"]),
                  effect="a proof of anything")
+    yield vector("clip-reversed-without-a-listed-row", "rejected", "outside-domain", specimen(says=told(0, 0), items={}, arrays={}),
+                 "the clip range is read with the first listed row only", ask(clip=["1", "0"]))
     yield vector("norm-unknown", "rejected", "malformed", whole, "the norm is not read", ask(norm="linfty"))
     yield vector("scale-other", "rejected", "leaf-uncovered", robust, "the scale of the claim is not used", ask(scale="1/8"))
     yield vector("scale-zero", "rejected", "malformed", whole, "everything is scaled to zero", ask(scale="0"))

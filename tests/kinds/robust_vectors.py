@@ -78,6 +78,7 @@ def vectors() -> Iterator[Vector]:
                  effect="a proof of anything")
     yield vector("clip-reversed", "rejected", "outside-domain", leaf, "a clip that empties the ball", ask(clip=["1", "0"]),
                  effect="a proof of anything")
+    yield vector("clip-of-one-value", "verified", "", specimen(0.5), "none: both ends belong to the clip range", ask(clip=["0", "0"]))
     yield vector("clip-one-end", "rejected", "malformed", leaf, "a missing end is infinite", ask(clip=["0"]))
     yield vector("clip-three-ends", "rejected", "malformed", leaf, "further ends are ignored", ask(clip=["0", "1", "2"]))
     yield vector("norm-unknown", "rejected", "malformed", leaf, "the norm is not read", ask(norm="linfty"))
@@ -89,6 +90,7 @@ def vectors() -> Iterator[Vector]:
     yield vector("divide-zero", "rejected", "malformed", leaf, "division by zero", ask(divide="0"))
     yield vector("divide-negative", "rejected", "malformed", leaf, "a negative divisor swaps the ends", ask(divide="-1"))
     yield vector("divide-for-three-channels", "rejected", "claim-mismatch", leaf, "missing channels are 1", ask(divide=["1", "1", "1"]))
+    yield vector("divide-for-one-of-two-channels", "rejected", "claim-mismatch", leaf, "missing channels are 1", ask(divide=["1"]))
     yield vector("preprocessed", "verified", "", leaf, "none: one value a channel", ask(subtract=["1/2", "1/4"], divide=["1/3", "2"]))
     for name, point, code in (("", "-1/2", ""), ("-outside", "-9/8", "outside-domain"), ("-safe", "-3/4", "witness-fails")):
         # the network gets (x_0 + 1) / 3: 1/6 at -1/2, 1/12 at -3/4
@@ -106,10 +108,16 @@ def vectors() -> Iterator[Vector]:
                  lambda s: s.files.update(labels=("labels.npy", npy(np.array([1])))))
     yield vector("labels-not-integers", "rejected", "claim-mismatch", leaf, "1.0 is a label",
                  lambda s: s.files.update(labels=("labels.npy", npy(np.array([0.0, 1.0, 0.0])))))
+    yield vector("labels-scalar", "rejected", "claim-mismatch", leaf, "a scalar is a label",
+                 lambda s: s.files.update(labels=("labels.npy", npy(np.array(1)))))
+    yield vector("labels-in-words", "declined", "table-number", leaf, "a label that can't be read agrees",
+                 lambda s: s.files.update(labels=("labels.csv", b"label\n0\none\n0\n")), flags=("subject",))
     yield vector("points-csv", "verified", "", leaf, "none: a table of decimals",
                  lambda s: s.files.update(points=("points.csv", b"a,b\n8,8\n0,0\n16,4\n")))
     yield vector("points-of-another-size", "rejected", "claim-mismatch", leaf, "missing features are zero",
                  lambda s: s.files.update(points=("p.npy", npy(POINTS[:, :1]))))
+    yield vector("points-with-a-further-feature", "rejected", "claim-mismatch", leaf, "further features are ignored",
+                 lambda s: s.files.update(points=("p.npy", npy(np.zeros((3, 3), np.uint8)))))
     yield vector("points-with-nan", "declined", "arrays-nonfinite", leaf, "comparisons with NaN are false",
                  lambda s: s.files.update(points=("p.npy", npy(POINTS * np.nan))), flags=("subject",))
     yield vector("points-pickled", "declined", "arrays-dtype", leaf, "objects are unpickled", lambda s: s.files.update(points=("p.npy", _pickled())),
@@ -120,13 +128,16 @@ def vectors() -> Iterator[Vector]:
 
 
 def _long_points() -> Iterator[Vector]:
-    """Yield the work of points and balls with long rationals."""
+    """Yield the work of points, balls and clip ranges with long rationals."""
     third = str(Fraction(10**120 + 1, 3 * 10**120 + 2))
     for norm in ("linf", "l2"):
         point = [third, str(Fraction(10**90, 4 * 10**90 + 1))]
         made = specimen(0.25, 0.125, says={"holds": False}, evidence="witness", items={"point": point}, arrays={})
         made.given.update(norm=norm, scale="1/17", subtract=["1/7", "0"], divide=["1", third])
         yield from limit_vectors.pairs(("work",), **{f"long_point_{norm}": made})
+    clipped = bases().leaf
+    clipped.given["clip"] = ["-1", str(Fraction(2 * 10**200 + 1, 10**200))]
+    yield from limit_vectors.pairs(("work",), long_clip=clipped)
 
 
 def _caps() -> Iterator[Vector]:
