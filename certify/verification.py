@@ -66,11 +66,10 @@ def verify(path: str | Path, subjects: Subjects = (), allow: Collection[str] | N
     """
     if isinstance(subjects, str) or isinstance(allow, str) or isinstance(keys, (str, bytes, Mapping)):
         raise TypeError("subjects and keys are lists of files (or subjects a mapping), allow names; a single string is none of these")
-    allowed = None if allow is None else frozenset(allow)
-    assumptions.require_known(allowed)
+    assumptions.require_known(allow := None if allow is None else frozenset(allow))
     limits = (limits or Limits()).fresh()
     data = container.load_bytes(Path(path), limits)
-    return check(data, Path(path).name, read_subjects(subjects, limits), allowed, limits,
+    return check(data, Path(path).name, read_subjects(subjects, limits), allow, limits,
                  None if keys is None else [container.load_bytes(Path(key), replace(limits, file_bytes=_MOST_KEY)) for key in keys], threshold)
 
 
@@ -82,10 +81,7 @@ def check(data: bytes, name: str, subjects: Mapping[str, Sequence[tuple[str, byt
         signers: tuple[str, ...] = ()
         if keys is not None or threshold is not None:
             from certify import signature
-            try:
-                signers = signature.require(statement.raw, statement.signatures, list(keys or ()), threshold)
-            except ImportError:
-                raise Declined("backend-missing", "signatures need the package cryptography", fix="pip install cryptography") from None
+            signers = signature.require(statement.raw, statement.signatures, list(keys or ()), threshold)
         certificate = decode(statement)
         kind = registry.kind(certificate.claim.kind, certificate.claim.version)
         files, carried = _match(certificate, kind, subjects, statement.inputs)

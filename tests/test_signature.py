@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from certify import archive, canonical, container, signature
+from certify.cli import arguments
 from certify.cli.main import cli
 from certify.errors import CertifyError, Declined
 from certify.limits import Limits
@@ -76,12 +76,12 @@ def test_a_key_that_did_not_sign_is_missing_and_a_threshold_counts_keys() -> Non
     assert verified(leaf, data, [pem(ONE), pem(TWO)], 1).signed_by == (keyid(ONE),)
 
 
-def test_without_the_package_that_checks_signatures_the_certificate_is_declined(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)  # importing it fails then
-    made = bases().leaf
+def test_without_the_package_that_checks_signatures_the_certificate_is_declined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(arguments, "find_spec", lambda name: None)
     with pytest.raises(Declined) as caught:
-        check(made.seal(), "x.cert", {"": list(made.files.values())}, None, Limits(), [b""], 1)
+        arguments.public_keys([tmp_path / "one.pub.pem"], None, Limits())
     assert caught.value.code == "backend-missing" and "cryptography" in caught.value.fix
+    assert arguments.public_keys([], None, Limits()) == []
 
 
 @pytest.mark.parametrize(("count", "threshold"), [(0, None), (0, 1), (0, 2), (1, 0), (1, -1), (1, 2), (2, 3), (1, True), (1, False), (1, 1.0),

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from importlib.util import find_spec
 from pathlib import Path
 
 from certify.assumptions import require_known
-from certify.errors import CertifyError, UsageError, one_line
+from certify.errors import CertifyError, Declined, UsageError, one_line
 from certify.limits import Limits
 
 
@@ -23,12 +24,17 @@ def allowed_names(texts: Sequence[str]) -> set[str] | None:
 
 
 def public_keys(paths: Sequence[Path], threshold: int | None, limits: Limits) -> list[bytes]:
-    """Return the public keys in files; raises UsageError for one that can't be read, or a threshold that can't be met."""
+    """Return the public keys in files; raises UsageError for one that can't be read, or a threshold that can't be met.
+
+    Raises Declined `backend-missing` without the package that checks signatures.
+    """
     from certify.container import load_bytes
     from certify.signature import read_key
 
     if threshold is not None and not 1 <= threshold <= len(paths):
         raise UsageError("setting-value", f"--threshold {threshold} with {len(paths)} keys", fix="give a number from 1 to that of the keys")
+    if paths and find_spec("cryptography") is None:
+        raise Declined("backend-missing", "signatures need the package cryptography, which is missing", fix="pip install cryptography")
     keys = [load_bytes(path, limits) for path in paths]
     ids = []
     for path, key in zip(paths, keys, strict=True):

@@ -17,31 +17,22 @@ from certify.rules.attacks import Game
 _MOST_ATTACKS, _BLOCK = 10**8, 8192
 
 
-def sets_within(played: Game) -> Iterator[int]:
-    """Yield how many sets of affordable free lines there are of each size that an attack can have: at least as many as attacks."""
-    cheapest = sorted(played.costs[k] for k in _free(played))
-    for size in range(1 + sum(1 for total in accumulate(cheapest) if total <= played.budget)):
-        yield comb(len(cheapest), size)
-
-
-def _free(played: Game) -> list[int]:
-    return [k for k, is_free in enumerate(played.free) if is_free and played.costs[k] <= played.budget]
-
-
 def attacks_within(played: Game, limits: Limits) -> Iterator[np.ndarray[Any, Any]]:
     """Yield every attack within the budget, the empty one included, as blocks of line indices [attacks, size], one size a block.
 
     Raises Declined `limit-reached` above 10^8 sets of one size, or above the work budget.
     """
-    sizes = 0
-    for count in sets_within(played):
+    free = [k for k, is_free in enumerate(played.free) if is_free and played.costs[k] <= played.budget]
+    cheapest = sorted(played.costs[k] for k in free)
+    most = sum(1 for total in accumulate(cheapest) if total <= played.budget)
+    for size in range(most + 1):
+        count = comb(len(free), size)
         if count > _MOST_ATTACKS:
             raise Declined("limit-reached", f"more than {_MOST_ATTACKS} attacks would be looked at one by one", fix="use a smaller budget of attacks")
         limits.spend(2000 * count, "enumerating attacks")
-        sizes += 1
     costs = np.array(played.costs)
-    for size in range(sizes):
-        sets = combinations(_free(played), size)
+    for size in range(most + 1):
+        sets = combinations(free, size)
         while chosen := list(islice(sets, _BLOCK)):
             block = np.array(chosen, np.int64).reshape(len(chosen), size)
             yield block[costs[block].sum(axis=1) <= played.budget]

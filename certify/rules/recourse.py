@@ -116,19 +116,15 @@ class Coverage:
         self.cost = 60 * (len(network.lines) + len(network.numbers))
         self.attacks = 0
 
-    def served(self, attacks: Integers, supply: Array, demand: Array) -> Array:
-        """Return lower bounds in MW on what one dispatch serves after each attack."""
+    def left(self, attacks: Integers, supply: Array, demand: Array, wanted: float) -> Integers:
+        """Return which attacks are not served `wanted` MW by one dispatch (a mask)."""
         subsets = 1 << attacks.shape[1]
         self.limits.spend(200_000 + 20_000 * subsets + (self.cost + 20 * subsets) * len(attacks), "serving demand after attacks")
         found = np.zeros(len(attacks))
         for which, shape in self.proposals.shapes(attacks):
             theta, given, taken = self.proposals.angles(shape, supply, demand)
             found[which] = self.rule.served(theta, given, taken, attacks[which])
-        return found
-
-    def left(self, attacks: Integers, supply: Array, demand: Array, wanted: float) -> Integers:
-        """Return which attacks are not served `wanted` MW by one dispatch (a mask)."""
-        return ~(self.served(attacks, supply, demand) >= wanted)
+        return ~(found >= wanted)
 
     def uncovered(self, played: Game, pool: Pool, wanted: float) -> Integers | None:
         """Return an attack after which no dispatch of the pool serves `wanted` MW; None if there is none."""

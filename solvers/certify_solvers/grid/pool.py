@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from certify.limits import Limits
 from certify.readers.power import Network
 from certify.rules.attacks import Game
 from certify.rules.balls import above
-from certify.rules.enumeration import attacks_within, sets_within
+from certify.rules.enumeration import attacks_within
 from certify.rules.grid_words import rounded
 from certify.rules.recourse import Coverage
 from certify_solvers.common.prover import Progress
@@ -54,6 +54,12 @@ class Sweep:
     attack: tuple[int, ...] = ()
     done: bool = False
     hurried: bool = False
+
+
+def _sets(played: Game) -> list[int]:
+    """Return how many sets of lines there are of each size that an attack can have: at least as many as attacks."""
+    costs = sorted(cost for cost, free in zip(played.costs, played.free, strict=True) if free and cost <= played.budget)
+    return [math.comb(len(costs), size) for size, total in enumerate(accumulate(costs, initial=0)) if total <= played.budget]
 
 
 class PoolSearch:
@@ -123,10 +129,10 @@ class PoolSearch:
 
     def needed(self, seen: int = 0) -> float:
         """Return the seconds that a hurried look at all but `seen` attacks and the check of it all take by the pace so far; 0 while it is unknown."""
-        return self.pace * (2 * sum(sets_within(self.played)) - seen)
+        return self.pace * (2 * sum(_sets(self.played)) - seen)
 
     def _typical(self) -> int:
-        sets = list(sets_within(self.played))
+        sets = _sets(self.played)
         return sets.index(max(sets))
 
     def _late(self, seen: int) -> bool:
