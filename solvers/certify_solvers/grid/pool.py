@@ -32,6 +32,7 @@ Integers = np.ndarray[Any, Any]
 QUANTUM = Fraction(1, 10**9)
 _BLOCK, _FIRST, _HEAD, _SAMPLE = 1024, 6, 6, 300
 _TAKEN, _GRACE, _LOOSE = 64, 60.0, Fraction(3, 2)  # dispatches for the next search; in a hurry: seconds beyond the limit, V by the worst attack
+_MOST_SETS = 10**8
 _MARGIN, _MOST_MARGIN = Fraction(2, 10**6), Fraction(1, 10**3)  # MW above the worst optimum: outward rounding and the quantum cost that much
 
 
@@ -57,9 +58,14 @@ class Sweep:
 
 
 def _sets(played: Game) -> list[int]:
-    """Return how many sets of lines there are of each size that an attack can have: at least as many as attacks."""
+    """Return how many sets of lines there are of each size that an attack can have, up to a size with more than are ever looked at."""
     costs = sorted(cost for cost, free in zip(played.costs, played.free, strict=True) if free and cost <= played.budget)
-    return [math.comb(len(costs), size) for size, total in enumerate(accumulate(costs, initial=0)) if total <= played.budget]
+    counts: list[int] = []
+    for size, total in enumerate(accumulate(costs, initial=0)):
+        if total > played.budget or (counts and counts[-1] > _MOST_SETS):
+            break
+        counts.append(math.comb(len(costs), size))
+    return counts
 
 
 class PoolSearch:
