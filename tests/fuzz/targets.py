@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import tempfile
 import time
@@ -115,7 +116,7 @@ def _evidence(data: bytes) -> None:
     name = sorted(changed)[data[1] % len(changed)]
     old = changed[name]
     flat = np.frombuffer(data[2 : 2 + (len(data) - 2) // old.itemsize * old.itemsize], old.dtype)
-    width = old[0].size if old.ndim > 1 and len(old) else 1
+    width = math.prod(old.shape[1:])
     rows = len(flat) // max(1, width)
     changed[name] = flat[: rows * width].reshape(rows, *old.shape[1:])
     content["predicate"]["evidence"]["arrays"][name] = array_entry(name, changed[name])
