@@ -159,7 +159,7 @@ def _attack(problem: Problem, network: Network, played: Game, stop: Callable[[],
     if dc:
         if lines is None:
             search = PoolSearch(network, played, problem.limits, stop, progress)
-            lines = search.run().attack
+            lines = search.run(finish=False).attack
         draft = _dual_attack(problem, lines)
     else:
         tree = Search(network, played, stop, progress)
