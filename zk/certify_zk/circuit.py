@@ -57,7 +57,17 @@ def relations(policy: Policy, statement: Statement) -> tuple[Relation, ...]:
 
 
 def circuit(policy: Policy, statement: Statement) -> Circuit:
-    """Return the circuit; raises Declined `commitment-limit`, `commitment-unit`, `commitment-width` or `property-range`, or Rejected."""
+    """Return the circuit, its widths checked.
+
+    Raises Declined `commitment-limit`, `commitment-unit`, `commitment-width` or `property-range`, or Rejected `claim-vacuous`.
+    """
+    made = assemble(policy, statement)
+    made.require()
+    return made
+
+
+def assemble(policy: Policy, statement: Statement) -> Circuit:
+    """Return the circuit without a look at its widths, to show them; raises as `circuit` does."""
     policy.require()
     statement.require_ranges(policy)
     return _Builder(policy, statement).build()

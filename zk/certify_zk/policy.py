@@ -30,6 +30,9 @@ LINE_BITS = 48
 ROOT_BITS = 28
 
 
+Rational = Fraction | int
+
+
 @dataclass(frozen=True)
 class Dense:
     """z = W y + b, a layer of the architecture; a ReLU follows all but the last."""
@@ -75,11 +78,16 @@ class InputMap:
             raise _limit("the domain is empty, or begins below the offset", "the smallest input must become 0 or more")
 
     @staticmethod
+    def uniform(offset: Rational, scale: Rational, lower: Rational, upper: Rational) -> InputMap:
+        """Return the map with the same numbers for all inputs."""
+        return InputMap(*((Fraction(value),) for value in (offset, scale, lower, upper)))
+
+    @staticmethod
     def _spread(values: tuple[Fraction, ...], inputs: int) -> tuple[Fraction, ...]:
         return values * inputs if len(values) == 1 else values
 
 
-UNIT_CUBE = InputMap((Fraction(0),), (Fraction(1),), (Fraction(0),), (Fraction(1),))
+UNIT_CUBE = InputMap.uniform(0, 1, 0, 1)
 
 
 @dataclass(frozen=True)
