@@ -140,6 +140,19 @@ def test_the_sign_belongs_to_what_is_floored() -> None:
         assert codes(run) == expected
 
 
+def test_a_floor_of_the_other_sign_would_prove_what_is_false() -> None:
+    """f(1) = -1/32, and in units of 1/16 that is half a unit: floor(+c1) is 0."""
+    policy = replace(hand_policy((1, 1, 1), ("crown", "crown"), ((), (9,))), total_scale=4)
+    model = Model((np.array([[32]]), np.array([[-1]])), (np.zeros(1, np.int64),) * 2)
+    statement = Statement((Box((8,), (0,)),), Rows(((1,),), (0,)))
+    flat = lie(slope=lambda k, low, high, one: np.zeros_like(low))
+    assert isinstance(witness(policy, model, statement, flat), Unknown)
+    for wrapped, expected in ((True, ["relation-lookup"]), (False, ["relation-floor"])):
+        run = Floors(policy, model, statement, flat, {}, wrapped)
+        run.all()
+        assert run.margins == [(0,)] and codes(run) == expected
+
+
 def test_a_floor_below_the_constant_is_only_weaker() -> None:
     run = forged(*FULL, {}, True)
     name = "region0.pass3.step1.c4"

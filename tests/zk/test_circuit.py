@@ -149,6 +149,18 @@ def test_every_committed_cell_is_in_a_relation() -> None:
         assert all(f"'{name}'" in names for name in found.blocks)
 
 
+def test_sums_over_hidden_neurons_count_the_padding_and_sums_over_inputs_do_not() -> None:
+    policy = Policy((Dense(5, 6), Dense(6, 9), Dense(9, 3)), ("crown", "crown", "ibp"), ((), (20,), ()))
+    found = assemble(policy, robust((Box((0,) * 5, (1,) * 5),), 3, 0))
+    counts = {relation.name.removeprefix("region0."): relation.count for relation in found.relations if isinstance(relation, (Inner, Gated))}
+    assert counts == {"pass1.c3": 5, "pass2.step1.c1": 8, "pass2.step1.step": 8, "pass2.step1.c4": 5, "pass2.c3": 5, "pass3.start": 3,
+                      "pass3.bias": 3, "pass3.c3": 16}
+    padding = {relation.name: relation.outside for relation in found.relations if isinstance(relation, Linear) and relation.outside}
+    assert padding == {"weight1.plus.padding": (6, 5), "weight1.minus.padding": (6, 5), "bias1.padding": (6,), "weight2.plus.padding": (9, 6),
+                       "weight2.minus.padding": (9, 6), "bias2.padding": (9,), "weight3.plus.padding": (3, 9), "weight3.minus.padding": (3, 9),
+                       "bias3.padding": (3,)}
+
+
 def test_relations_are_a_function_of_policy_and_statement() -> None:
     for policy, statement in every_kind()[:10]:
         assert relations(policy, statement) == assemble(policy, statement).relations

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import isqrt
 
 import numpy as np
 import pytest
 
 from certify_zk.evaluation import violations
-from certify_zk.policy import Policy
-from certify_zk.statement import Rows, Score, Statement
+from certify_zk.policy import Dense, InputMap, Policy
+from certify_zk.statement import Ball, Rows, Score, Statement
 from certify_zk.values import Value
 from certify_zk.witness import Choices, Integers, Model, Unknown, Witness, witness
-from zk.tiny import Erratic, points, specimen, values
+from zk.tiny import LOW, Erratic, points, specimen, values
 
 
 def read(found: Witness, name: str) -> list[int]:
@@ -70,6 +71,27 @@ def test_bounds_and_rows_hold_at_every_point(erratic: bool) -> None:
 def test_bounds_and_rows_of_many_networks_hold(erratic: bool) -> None:
     bounded, *_ = run(5 + erratic, 6000, erratic)
     assert bounded > 4800
+
+
+def test_bounds_over_balls_are_the_least_values_but_for_the_rounding_of_the_norm() -> None:
+    """Without floors, rows of a linear network reach their bounds at one end of the ball, and would pass them with a root that is less by one."""
+    rng, too_low = np.random.default_rng(9), 0
+    policy = Policy((Dense(4, 3),), ("crown",), ((),), InputMap.uniform(0, 1, 0, 4), total_scale=32)
+    for _ in range(60):
+        model = Model((rng.integers(-99, 100, (3, 4)),), (rng.integers(-9, 10, 3),))
+        centre, radius = rng.integers(5000, 9000, 4), int(rng.integers(1, 5000))
+        found = witness(policy, model, Statement((Ball(tuple(centre.tolist()), radius),), Rows(((1, 0, 0), (0, 1, 0)), (LOW, LOW))))
+        assert isinstance(found, Witness)
+        for row in (0, 1):
+            h = [int(v) for v in model.weights[0][row]]
+            root = Fraction(isqrt(sum(v * v for v in h) << 80), 1 << 40)  # a little less than the norm
+            x = [c - (radius - Fraction(1, 1 << 30)) * v / root for c, v in zip(centre.tolist(), h, strict=True)]
+            assert sum((v - c) ** 2 for v, c in zip(x, centre.tolist(), strict=True)) <= radius**2 and min(x) >= 0
+            value = values(policy, model, [v / 4096 for v in x])[0][row]
+            unit = Fraction(radius, 1 << 28)  # of the norm, times the radius
+            assert found.margins[0][row] <= value <= found.margins[0][row] + unit + Fraction(1, 1 << 28)
+            too_low += value < found.margins[0][row] + unit
+    assert too_low > 100
 
 
 def test_margins_are_what_is_claimed() -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from certify_zk.calibration import calibrate
+from certify.errors import Declined
+from certify_zk.calibration import calibrate, fitted
 from certify_zk.evaluation import public_tables, violations
 from certify_zk.policy import Dense, InputMap, Policy
 from certify_zk.statement import Box, Rows, Score, Statement, robust
@@ -65,6 +66,27 @@ def test_tau_that_is_less_than_needed_is_told() -> None:
     found = [witness(less, model, statement) for statement in some]
     told = [why for why in found if isinstance(why, Unknown)]
     assert told and all(why.quantity in ("region0.pass3.step2.plus", "region0.pass3.step2.minus") and "65535" in why.why for why in told)
+
+
+def test_slopes_and_biases_are_as_wide_as_the_widths_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, some = network(), examples(3, 4)
+    assert fitted(BARE, model, some) == calibrate(BARE, model, some)
+    tried: list[tuple[int, int]] = []
+
+    def taken(policy: Policy, statement: Statement) -> None:
+        tried.append((policy.slope_bits, policy.bias_bits))
+        if policy.slope_bits + policy.bias_bits > 32:
+            raise Declined("commitment-width", "too wide")
+    monkeypatch.setattr("certify_zk.calibration.circuit", taken)
+    found = fitted(BARE, model, some)
+    needed = max(1 + int(abs(bias).max()).bit_length() for bias in model.biases)
+    widest = [bits for bits in range(24, needed - 1, -2)]
+    expected = next((slope, bias) for slope in range(12, 7, -1) for bias in widest if slope + bias <= 32)
+    assert (found.slope_bits, found.bias_bits) == expected == tried[-1]
+    assert found.tau == calibrate(replace(BARE, slope_bits=expected[0]), model, some).tau
+    monkeypatch.setattr("certify_zk.calibration.circuit", lambda policy, statement: taken(replace(policy, bias_bits=40), statement))
+    with pytest.raises(Declined, match="too wide"):
+        fitted(BARE, model, some)
 
 
 def test_calibration_needs_an_example() -> None:

@@ -7,10 +7,11 @@ would tell the magnitude of its coefficients.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from certify_zk.circuit import Circuit
+from certify.errors import Declined
+from certify_zk.circuit import Circuit, circuit
 from certify_zk.exact import Integers, peak
 from certify_zk.policy import Policy
 from certify_zk.statement import Statement
@@ -19,6 +20,7 @@ from certify_zk.witness import Choices, Model, Run
 
 SPARE = 2
 """Bits that are kept free above the largest coefficient of the examples."""
+LEAST_SLOPE_BITS = 8
 
 
 def calibrate(policy: Policy, model: Model, examples: Iterable[Statement], spare: int = SPARE, choices: Choices | None = None) -> Policy:
@@ -42,6 +44,28 @@ def calibrate(policy: Policy, model: Model, examples: Iterable[Statement], spare
         tau[m - 1].append(policy.after(unit, 0) - units[m, k])
         unit = units[m, k]
     return replace(policy, tau=tuple(map(tuple, tau)))
+
+
+def fitted(policy: Policy, model: Model, examples: Sequence[Statement], spare: int = SPARE) -> Policy:
+    """Return the calibrated policy with the most slope bits, then the widest biases, for which the widths hold.
+
+    Slope bits are those of the given policy or fewer, biases as wide or narrower, by two bits; raises Declined `commitment-width` of the last try.
+    """
+    needed = max(1 + peak(bias).bit_length() for bias in model.biases)
+    refused: Declined | None = None
+    for slope_bits in range(policy.slope_bits, min(policy.slope_bits, LEAST_SLOPE_BITS) - 1, -1):
+        some = calibrate(replace(policy, slope_bits=slope_bits), model, examples, spare)
+        for bias_bits in (policy.bias_bits, *range(policy.bias_bits - 2, needed - 1, -2)):
+            found = replace(some, bias_bits=bias_bits)
+            try:
+                circuit(found, examples[0])
+            except Declined as trouble:
+                if trouble.code != "commitment-width":
+                    raise
+                refused = trouble
+            else:
+                return found
+    raise refused or ValueError("a policy has slope bits")
 
 
 class _Fit(Run):
