@@ -85,6 +85,27 @@ def test_the_widest_policy_that_is_admitted_has_little_room() -> None:
     assert most == 2**63 - 2**47
 
 
+def test_floors_have_20_bits_or_more() -> None:
+    def some(tau: int, **fields: Any) -> tuple[Policy, Statement]:
+        return Policy((Dense(2, 2),) * 3, ("crown",) * 3, ((), (24,), (tau, 24)), bias_bits=12, slope_bits=8, **fields), robust((Box((0, 0), (1, 1)),), 2, 0)
+    policy, statement = some(7)
+    kept = assemble(policy, statement).values["region0.pass3.step1.c4.floor"]
+    assert kept.bits == 20 and policy.after(12, 7) + 8 + 12 + 12 - 16 == 41  # bits of the total's excess
+    with pytest.raises(Declined, match="19 bits are left") as caught:
+        assemble(*some(6))
+    assert caught.value.code == "commitment-width"
+    assert assemble(*some(24)).values["region0.pass3.step1.c4.floor"].bits == 32
+
+
+def test_what_is_built_is_limited() -> None:
+    policy = Policy((Dense(1, 1),) * 3, ("crown", "crown", "ibp"), ((), (24,), ()), bias_bits=12)  # 4 steps
+    regions = (Box((0,), (1,)),) * 1025
+    assert len(assemble(policy, Statement(regions[1:], Score(0, 0))).relations) > 10_000
+    with pytest.raises(Declined, match="4100 steps") as caught:
+        assemble(policy, Statement(regions, Score(0, 0)))
+    assert caught.value.code == "commitment-limit"
+
+
 def test_layouts_that_wrap_are_refused() -> None:
     limb, start, weight, h = cell(16), Interval(0, 4096), cell(16) + cell(16).scaled(-1), cell(16) + cell(16).scaled(-1)
     at_input = ((h * start) + (limb * start).scaled(-1)).summed(784)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from certify.errors import Declined
-from certify_zk.policy import MOST_DEPTH, UNIT_CUBE, Dense, InputMap, Policy
+from certify_zk.policy import UNIT_CUBE, Dense, InputMap, Policy
 
 GOOD = Policy((Dense(2, 3), Dense(3, 4), Dense(4, 2)), ("crown",) * 3, ((), (20,), (20, 22)))
 
@@ -22,9 +22,9 @@ def deep(hidden: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("fields", [
-    {"layers": ()}, deep(MOST_DEPTH + 1), {"layers": (Dense(0, 3), Dense(3, 4), Dense(4, 2))}, {"layers": (Dense(2, 3), Dense(2, 4), Dense(4, 2))},
+    {"layers": ()}, deep(65), {"layers": (Dense(0, 3), Dense(3, 4), Dense(4, 2))}, {"layers": (Dense(2, 3), Dense(2, 4), Dense(4, 2))},
     {"layers": (Dense(2, 3), Dense(3, 4), Dense(4, 0))}, {"layers": (Dense((1 << 16) + 1, 3), Dense(3, 4), Dense(4, 2))},
-    {"layers": (Dense(2, 8000), Dense(8000, 8000), Dense(8000, 2))},
+    {"layers": (Dense(4999, 9999), Dense(9999, 1), Dense(1, 1))},
     {"weight_scale": 3}, {"weight_scale": 16}, {"slope_bits": 0}, {"slope_bits": 16}, {"bias_scale": 0}, {"bias_scale": 17}, {"input_scale": 0},
     {"input_scale": 25}, {"total_scale": 11}, {"total_scale": 33}, {"bias_bits": 1}, {"bias_bits": 33}, {"bound_bits": 1}, {"bound_bits": 33},
     {"intercept_bits": 0}, {"intercept_bits": 49},
@@ -47,7 +47,8 @@ def test_limits(fields: Mapping[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("fields", [
-    {}, deep(MOST_DEPTH), deep(0), {"layers": (Dense(1 << 16, 3), Dense(3, 4), Dense(4, 2))}, {"weight_scale": 4, "tau": ((), (12,), (12, 12))},
+    {}, deep(64), deep(0), {"layers": (Dense(1 << 16, 3), Dense(3, 4), Dense(4, 2))},
+    {"layers": (Dense(4998, 9998), Dense(9998, 1), Dense(1, 1))}, {"weight_scale": 4, "tau": ((), (12,), (12, 12))},
     {"weight_scale": 15}, {"slope_bits": 15}, {"slope_bits": 1, "tau": ((), (13,), (13, 13))}, {"bias_scale": 16}, {"bias_scale": 1},
     {"total_scale": 12}, {"total_scale": 32}, {"input_scale": 1}, {"input_scale": 24}, {"bias_bits": 2}, {"bias_bits": 32}, {"bound_bits": 2},
     {"bound_bits": 32}, {"intercept_bits": 1}, {"intercept_bits": 48}, {"modes": ("crown", "ibp", "stop:1"), "tau": ((), (), (20,))},

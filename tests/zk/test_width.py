@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from flint import fmpz
 
 from certify.errors import Declined
 from certify_zk.evaluation import evaluate, gated, inner
@@ -68,6 +69,10 @@ def test_admitted_relations_never_wrap() -> None:
                 taken += 1
             wraps += wrapped
     assert wraps > 500 and taken > 1000
+
+
+def test_the_prime() -> None:
+    assert PRIME == 18446744069414584321 and PRIME.bit_length() == 64 and fmpz(PRIME).is_prime()
 
 
 def test_the_bound_on_sides_is_the_best_one() -> None:

@@ -28,6 +28,7 @@ from certify_zk.values import Value
 from certify_zk.width import LIMB, Interval
 
 MOST_CELLS = 1 << 32
+MOST_STEPS = 1 << 12  # of all passes over all regions: what the checker builds, however few cells they have
 STEP, CONSTANT, FLOOR = "relation-step", "relation-constant", "relation-floor"
 
 
@@ -70,6 +71,10 @@ def assemble(policy: Policy, statement: Statement) -> Circuit:
     """Return the circuit without a look at its widths, to show them; raises as `circuit` does."""
     policy.require()
     statement.require_ranges(policy)
+    steps = len(statement.regions) * sum(1 + len(tau) for tau in policy.tau)
+    if steps > MOST_STEPS:
+        raise Declined("commitment-limit", f"{steps} steps of passes over {len(statement.regions)} regions", where="circuit",
+                       fix=f"at most {MOST_STEPS} are taken: give fewer regions, or commit with shorter passes")
     return _Builder(policy, statement).build()
 
 
