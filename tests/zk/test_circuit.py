@@ -87,7 +87,8 @@ def test_the_widest_policy_that_is_admitted_has_little_room() -> None:
 
 def test_floors_have_20_bits_or_more() -> None:
     def some(tau: int, **fields: Any) -> tuple[Policy, Statement]:
-        return Policy((Dense(2, 2),) * 3, ("crown",) * 3, ((), (24,), (tau, 24)), bias_bits=12, slope_bits=8, **fields), robust((Box((0, 0), (1, 1)),), 2, 0)
+        made = Policy((Dense(2, 2),) * 3, ("crown",) * 3, ((), (24,), (tau, 24)), bias_bits=12, slope_bits=8, **fields)
+        return made, robust((Box((0, 0), (1, 1)),), 2, 0)
     policy, statement = some(7)
     kept = assemble(policy, statement).values["region0.pass3.step1.c4.floor"]
     assert kept.bits == 20 and policy.after(12, 7) + 8 + 12 + 12 - 16 == 41  # bits of the total's excess
