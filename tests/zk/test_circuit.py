@@ -203,6 +203,8 @@ def test_widths_do_not_depend_on_the_values_of_a_statement() -> None:
     (Statement((Box((0, 0), (0, 0)),), Rows(((1, 0, 0),), (0,))), "property-range"),
     (Statement((Box((0, 0), (0, 0)),), Rows(((1, 0),), (0, 0))), "property-range"),
     (Statement((Box((0, 0), (0, 0)),), Rows((), ())), "property-range"),
+    (Statement((Box((0, 0), (0, 0)),), Rows(((1, 0),) * 4097, (0,) * 4097)), "property-range"),
+    (Statement((Box((0, 0), (0, 0)),) * 4097, Rows(((1, 0),), (0,))), "property-range"),
     (Statement((), Rows(((1, 0),), (0,))), "property-range"),
     (Statement((Box((0,), (0,)),), Rows(((1, 0),), (0,))), "property-range"),
     (Statement((Box((0, 0), (0,)),), Rows(((1, 0),), (0,))), "property-range"),
@@ -227,6 +229,7 @@ def test_public_integers_outside_their_ranges_are_refused(statement: Statement, 
 
 def test_public_integers_at_the_ends_of_their_ranges_are_taken() -> None:
     policy = Policy((Dense(2, 2),), ("crown",), ((),))
-    for statement in (Statement((Box((0, 4096), (4096, 0)),), Rows(((127, -127), (0, 0)), ((1 << 47) - 1, 1 - (1 << 47)))),
+    for statement in (Statement((Box((0, 0), (0, 0)),), Rows(((1, 0),) * 4096, (0,) * 4096)),
+                      Statement((Box((0, 4096), (4096, 0)),), Rows(((127, -127), (0, 0)), ((1 << 47) - 1, 1 - (1 << 47)))),
                       Statement((Ball((4096, 0), (1 << 24) - 1), Ball((0, 0), 0)), Score(1, (1 << 32) - 1))):
         circuit(policy, statement)
