@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ from certify_zk import circuit as circuits
 from certify_zk import policy as policies
 from certify_zk.circuit import assemble, circuit, relations
 from certify_zk.policy import Dense, Policy
-from certify_zk.relations import Gated, Hadamard, Inner, Linear, require_widths, widths
+from certify_zk.relations import ONE, Gated, Hadamard, Inner, Linear, require_widths, widths
 from certify_zk.statement import Ball, Box, Rows, Score, Statement, robust
 from certify_zk.width import Interval, admitted, cell, signed
 from zk.tiny import specimen
@@ -98,6 +99,15 @@ def test_floors_have_20_bits_or_more() -> None:
     assert assemble(*some(24)).values["region0.pass3.step1.c4.floor"].bits == 32
 
 
+def test_policies_are_checked_before_circuits_are_made() -> None:
+    for code, fields in (("commitment-unit", {"tau": ((), (33,))}), ("commitment-limit", {"tau": ((), (24,)), "pads": 64})):
+        policy = Policy((Dense(2, 2),) * 2, ("crown",) * 2, bias_bits=12, **fields)
+        for make in (assemble, circuit, relations):
+            with pytest.raises(Declined) as caught:
+                make(policy, robust((Box((0, 0), (1, 1)),), 2, 0))
+            assert caught.value.code == code
+
+
 def test_what_is_built_is_limited() -> None:
     policy = Policy((Dense(1, 1),) * 3, ("crown", "crown", "ibp"), ((), (24,), ()), bias_bits=12)  # 4 steps
     regions = (Box((0,), (1,)),) * 1025
@@ -164,11 +174,11 @@ def test_cells_that_are_not_looked_up_have_no_range() -> None:
                     widths(others, found.relations)
 
 
-def test_every_committed_cell_is_in_a_relation() -> None:
+def test_blocks_are_what_relations_are_about() -> None:
     for policy, statement in every_kind():
         found = assemble(policy, statement)
-        names = str([repr(relation) for relation in found.relations])
-        assert all(f"'{name}'" in names for name in found.blocks)
+        named = set(re.findall(r"(?:block|constant)='([^']+)'", repr(found.relations)))
+        assert named == {ONE, *found.blocks}
 
 
 def test_sums_over_hidden_neurons_count_the_padding_and_sums_over_inputs_do_not() -> None:

@@ -78,7 +78,7 @@ def test_bounds_over_balls_are_the_least_values_but_for_the_rounding_of_the_norm
     rng, too_low = np.random.default_rng(9), 0
     policy = Policy((Dense(4, 3),), ("crown",), ((),), InputMap.uniform(0, 1, 0, 4), total_scale=32)
     for _ in range(60):
-        model = Model((rng.integers(-99, 100, (3, 4)),), (rng.integers(-9, 10, 3),))
+        model = Model((rng.integers(-40000, 40001, (3, 4)),), (rng.integers(-9, 10, 3),))
         centre, radius = rng.integers(5000, 9000, 4), int(rng.integers(1, 5000))
         found = witness(policy, model, Statement((Ball(tuple(centre.tolist()), radius),), Rows(((1, 0, 0), (0, 1, 0)), (LOW, LOW))))
         assert isinstance(found, Witness)
