@@ -99,6 +99,19 @@ def test_floors_have_20_bits_or_more() -> None:
     assert assemble(*some(24)).values["region0.pass3.step1.c4.floor"].bits == 32
 
 
+def test_the_lookup_counts_below_2_to_the_32() -> None:
+    assert circuits.MOST_CELLS == 1 << 32  # of characteristic above 2^63, so that no multiplicity is 0 in it by chance
+
+
+def test_names_are_not_given_twice() -> None:
+    policy = Policy((Dense(1, 1),), ("crown",), ((),))
+    builder = circuits._Builder(policy, Statement((Box((0,), (0,)),), Score(0, 0)))
+    made = builder.build()
+    assert [(made.values[name].bits, made.values[name].signed) for name in ("least", "most", "gap.slack")] == [(32, True), (32, True), (48, False)]
+    with pytest.raises(ValueError, match="two blocks"):
+        builder.build()
+
+
 def test_policies_are_checked_before_circuits_are_made() -> None:
     for code, fields in (("commitment-unit", {"tau": ((), (33,))}), ("commitment-limit", {"tau": ((), (24,)), "pads": 64})):
         policy = Policy((Dense(2, 2),) * 2, ("crown",) * 2, bias_bits=12, **fields)

@@ -86,7 +86,7 @@ class _Builder:
         self.values: dict[str, Value] = {}
         self.blocks: dict[str, Block] = {}
         self.relations: list[Relation] = []
-        self.prefix = ""
+        self.prefix: str
 
     def build(self) -> Circuit:
         """Return the circuit."""
