@@ -106,8 +106,8 @@ def test_flows_in_long_integers_cost_their_words() -> None:
 def test_a_block_of_attacks_costs_memory() -> None:
     dispatch, lines = np.array([[5, 0]], "<i8"), 300
     pool = _pool(case([0, 5], [(1, 5)], [(1, 2, 9)] * lines), 1, dispatch, dispatch[:, ::-1], "5")
-    assert code(pool, Limits(memory=8 * (lines * lines + 768 * 10 * lines))) == "limit-reached"
-    assert code(pool, Limits(memory=8 * (lines * lines + 768 * 10 * (lines + 20)))) == ""
+    assert code(pool, Limits(memory=8 * (lines * lines + 1536 * 10 * lines))) == "limit-reached"
+    assert code(pool, Limits(memory=8 * (lines * lines + 1536 * 10 * (lines + 20)))) == ""
 
 
 def test_levels_of_a_hitting_tree_add_up() -> None:

@@ -23,7 +23,7 @@ from certify.rules.balls import Array
 from certify.rules.graphs import UnionFind, spanning_forest
 
 Integers = np.ndarray[Any, Any]
-BLOCK = 768
+BLOCK = 1536
 """Attacks that are looked at together, at most."""
 _KEPT = 1 << 22  # islands and links of lines that are remembered, in all
 

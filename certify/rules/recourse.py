@@ -114,6 +114,7 @@ class Coverage:
         self.rule, self.proposals, self.limits = Recourse(network), Proposals(network, limits), limits
         self.cost = 60 * (len(network.lines) + len(network.numbers))
         self.attacks = 0
+        np.empty(31 << 20, np.uint8)  # once freed, glibc keeps blocks of up to this size: else every array below is paged in anew
 
     def left(self, attacks: Integers, supply: Array, demand: Array, wanted: float) -> Integers:
         """Return which attacks are not served `wanted` MW by one dispatch (a mask)."""

@@ -472,7 +472,7 @@ def test_work_and_memory_are_the_sums_of_their_parts() -> None:
     assert coverage.left(np.array([[0, 1]] * 7), np.zeros(3), np.zeros(3), 0.0).tolist() == [False] * 7
     call, attack, islands = 200_000 + (20_000 << 2), 60 * (2 + 3) + (20 << 2), 5000 * (2 + 3)
     assert limits.spent - before == call + 7 * attack + islands
-    memory = 8 * (4 * 3 * 3 + 2 * 2 + 3 * 2 * 3 + 768 * (10 * 2 + 6 * 3))
+    memory = 8 * (4 * 3 * 3 + 2 * 2 + 3 * 2 * 3 + 1536 * (10 * 2 + 6 * 3))
     Coverage(network, Limits(memory=memory).fresh())
     refused("limit-reached", Coverage, network, Limits(memory=memory - 1).fresh())
 
