@@ -10,7 +10,7 @@ import pytest
 
 from certify_zk.field import Extension, P, evaluate
 from certify_zk.kernels import goldilocks, sums
-from certify_zk.kernels.ntt import encode
+from certify_zk.kernels.ntt import encode, transpose
 from certify_zk.reed_solomon import Code
 
 _WORDS = [0, 1, 2, 7, (1 << 16) - 1, (1 << 32) - 2, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, (1 << 48) + 5, (1 << 63) - 1, 1 << 63, P - (1 << 32),
@@ -28,6 +28,14 @@ def _pairs() -> list[tuple[int, int]]:
 def test_operations_on_elements(kernel: object, meaning: object) -> None:
     for a, b in _pairs():
         assert int(kernel(np.uint64(a), np.uint64(b))) == meaning(a, b) % P  # type: ignore[operator]
+
+
+def test_loose_sums_take_any_word_first() -> None:
+    for a in _WORDS + _BEYOND:
+        assert int(goldilocks.canonical(np.uint64(a))) == a % P
+        for b in _WORDS:
+            assert int(goldilocks.add_loosely(np.uint64(a), np.uint64(b))) % P == (a + b) % P
+            assert int(goldilocks.subtract_loosely(np.uint64(a), np.uint64(b))) % P == (a - b) % P
 
 
 def test_reduction_takes_any_two_words() -> None:
@@ -69,6 +77,16 @@ def test_codewords_are_values_of_the_rows_polynomials(cells: int, pads: int, len
         padding[0] = P - 1
         for row, pad, codeword in zip(rows, padding, encode(code, rows, padding), strict=True):
             assert codeword.tolist() == evaluate(row.tolist() + pad.tolist(), points)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (8, 4), (13, 16), (835, 32)])
+def test_columns_as_rows(rows: int, columns: int) -> None:
+    codewords = np.random.default_rng(3).integers(0, P, (rows, columns), dtype=np.uint64)
+    for width in {1, max(1, columns // 4), columns}:
+        strip = np.empty((width, rows), np.uint64)
+        for start in range(0, columns, width):
+            transpose(codewords, start, strip)
+            assert (strip == codewords[:, start : start + width].T).all()
 
 
 def test_no_row_no_codeword() -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from certify_zk import merkle
 from certify_zk.field import Element, Extension, P
 from certify_zk.kernels.goldilocks import U64
-from certify_zk.kernels.ntt import encode_rows, tables
+from certify_zk.kernels.ntt import encode_rows, tables, transpose
 from certify_zk.kernels.sums import combine, equality, evaluations
 from certify_zk.ligero import Opening, Shape, distinct, to_bytes, u1_factors, u2_factors
 from certify_zk.reed_solomon import Code
@@ -28,7 +28,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Limbs = np.ndarray[Any, np.dtype[np.uint16]]
 Draw = Callable[[int], bytes]
 
-_STRIP = 1 << 10
+_STRIP = 1 << 7
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ def committed(code: Code, tableau: Tableau, salts: bytes) -> Committed:
     """Return the commitment to a tableau with the given salts, 16 bytes a column."""
     codewords = np.empty((len(tableau.pads), code.length), np.uint64)
     cut = len(tableau.limbs)
-    twiddles, shifts = tables(code)
-    encode_rows(tableau.limbs, tableau.pads[:cut], twiddles, shifts, codewords[:cut])
-    encode_rows(tableau.words, tableau.pads[cut:], twiddles, shifts, codewords[cut:])
+    factors = tables(code)
+    encode_rows(tableau.limbs, tableau.pads[:cut], factors, codewords[:cut])
+    encode_rows(tableau.words, tableau.pads[cut:], factors, codewords[cut:])
     return Committed(tableau, codewords, salts, merkle.levels(_leaves(codewords, salts)))
 
 
@@ -133,9 +133,10 @@ def _combination(shape: Shape, trees: Sequence[Committed], factors: Sequence[Ele
 def _leaves(codewords: Words, salts: bytes) -> list[bytes]:
     """Return the leaves' hashes, a strip of columns at a time: a column is contiguous only in a copy."""
     leaves = []
+    strip = np.empty((min(_STRIP, codewords.shape[1]), len(codewords)), np.uint64)
     for start in range(0, codewords.shape[1], _STRIP):
-        strip = np.ascontiguousarray(codewords[:, start : start + _STRIP].T, "<u8")
-        for i, column in enumerate(strip, start):
+        transpose(codewords, start, strip)
+        for i, column in enumerate(strip.astype("<u8", copy=False), start):
             digest = hashlib.sha256(b"\x00" + salts[merkle.SALT_BYTES * i : merkle.SALT_BYTES * (i + 1)])
             digest.update(column)
             leaves.append(digest.digest())

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled arithmetic modulo p = 2^64 - 2^32 + 1 and in its extensions, on unsigned 64-bit words.
 
-Guarantee: operands below p give results below p. With epsilon = 2^32 - 1, 2^64 = epsilon and 2^96 = -1 (mod p), so a 128-bit number lo + 2^64 (hl +
-2^32 hh) is lo - hh + hl epsilon. Each carry or borrow is put right by adding or subtracting epsilon (or p) under a mask made of it. The carry first
-passes through an empty piece of assembly: a compiler that sees a comparison makes a branch of the mask, and carries of random numbers are not
-predictable.
+Guarantee: operands below p give results below p, but for the two loose sums, whose results are any word. With epsilon = 2^32 - 1, 2^64 = epsilon and
+2^96 = -1 (mod p), so a 128-bit number lo + 2^64 (hl + 2^32 hh) is lo - hh + hl epsilon. Each carry or borrow is put right by adding or subtracting
+epsilon (or p) under a mask made of it. The carry first passes through an empty piece of assembly: a compiler that sees a comparison makes a branch of
+the mask, and carries of random numbers are not predictable.
 """
 
 from __future__ import annotations
@@ -44,6 +44,12 @@ def wide(typingctx, a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def canonical(a):  # type: ignore[no-untyped-def]
+    """Return the element of [0, p) that a word stands for."""
+    return a - (P & (ZERO - opaque(U64(a >= P))))
+
+
+@njit(cache=True)
 def reduce(low, high):  # type: ignore[no-untyped-def]
     """Return low + 2^64 high mod p, for any two words.
 
@@ -57,8 +63,7 @@ def reduce(low, high):  # type: ignore[no-untyped-def]
     total = value + rest
     carry = opaque(U64(total < rest))
     total += (carry << HALF) - carry
-    above = opaque(U64(total >= P))
-    return total - (P & (ZERO - above))
+    return canonical(total)
 
 
 @njit(cache=True)
@@ -98,6 +103,21 @@ def subtract(a, b):  # type: ignore[no-untyped-def]
     """Return a - b."""
     borrow = opaque(U64(a < b))
     return a - b + (P & (ZERO - borrow))
+
+
+@njit(cache=True)
+def add_loosely(a, b):  # type: ignore[no-untyped-def]
+    """Return a word that is a + b mod p, for any word a and b < p: after a carry, a + b - 2^64 is at most p - 2, so epsilon can be added."""
+    total = a + b
+    carry = opaque(U64(total < b))
+    return total + ((carry << HALF) - carry)
+
+
+@njit(cache=True)
+def subtract_loosely(a, b):  # type: ignore[no-untyped-def]
+    """Return a word that is a - b mod p, for any word a and b < p: after a borrow, a - b + 2^64 is at least 2^32, so epsilon can be subtracted."""
+    borrow = opaque(U64(a < b))
+    return a - b - ((borrow << HALF) - borrow)
 
 
 @njit(cache=True)
