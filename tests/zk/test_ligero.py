@@ -14,6 +14,7 @@ from ligero_cases import Case, accepts, case, draw, honest, play, reseal, verdic
 
 from certify.errors import Declined, Rejected
 from certify.limits import Limits
+from certify_zk import soundness
 from certify_zk.field import Element, Extension, P
 from certify_zk.ligero import Shape, verify_claim, verify_opening
 from certify_zk.ligero_prover import commit, mask_evaluation, open_claim, uniform
@@ -199,6 +200,29 @@ def test_columns_and_paths_of_the_other_tree() -> None:
         changed = replace(opening, **{field: getattr(opening, field)[::-1]})
         assert verdict(given, value, changed) == code
     assert verdict(replace(given, model=given.certificate, certificate=given.model), value, opening) != "verified"
+
+
+@pytest.mark.parametrize("tree", ["model", "certificate"])
+def test_a_cell_that_is_changed_under_the_old_root(tree: str) -> None:
+    """The prover goes on with one cell increased, and with the value that belongs to it."""
+    given = case()
+    old = getattr(given, tree)
+    limbs = old.tableau.limbs.copy()
+    limbs[1, 3] += 1
+    changed = replace(given, **{tree: replace(old, tableau=replace(old.tableau, limbs=limbs))})
+    value, opening = play(changed)
+    assert value != play(given)[0] and verdict(changed, value, opening) == "argument-opening"
+    assert verdict(changed, *honest(changed)) == "argument-opening"
+
+
+@pytest.mark.parametrize("level", [100, 128])
+def test_parameters_of_a_level(level: int) -> None:
+    chosen = soundness.choose(level, 4, 1 << 9, 1 << 13)
+    given = case(cells=1 << 9, pads=chosen.code.pads, length=1 << 13, degree=chosen.degree, queries=chosen.queries, model=2, limbs=2, words=1)
+    value, opening = honest(given)
+    assert chosen.code == given.shape.code and opening.columns[0].shape[0] > 90
+    assert verdict(given, value, opening) == "verified" and verdict(given, _shifted(given), opening) != "verified"
+    assert verdict(given, *honest(given, _shifted(given))) == "argument-opening"
 
 
 def test_an_opening_of_other_commitments() -> None:

@@ -65,9 +65,14 @@ class Shape:
 
     @property
     def cost(self) -> int:
-        """Elementary operations of `verify_opening`, for `Limits.spend`: sums over columns and polynomials, hashes, and table look-ups in Python."""
-        columns, both = min(self.queries, self.code.length), sum(self.rows)
-        return 64 * columns * (both + 32 * self.code.length.bit_length()) + 2 * self.degree * self.code.dimension * (columns + 64) + 1024 * both
+        """Elementary operations of `verify_opening`, for `Limits.spend`.
+
+        A word that becomes a Python integer and an entry of flint counts 300, a term of a polynomial's value 1, a column's hashes 2^15, and a factor
+        of a row 1024 for each of its words.
+        """
+        columns, both, code = min(self.queries, self.code.length), sum(self.rows), self.code
+        moved = columns * both + self.degree * (2 * code.dimension + code.cells)
+        return 300 * moved + columns * (2 * self.degree * code.dimension + (1 << 15) + 8 * both) + 1024 * self.degree * both
 
 
 @dataclass(frozen=True)
