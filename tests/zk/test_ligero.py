@@ -176,6 +176,7 @@ CHANGES: dict[str, tuple[Callable[[np.ndarray], np.ndarray], tuple[str, ...], st
     "flat": (lambda a: a.ravel(), ("columns", "salts", "paths"), "argument-malformed"),
     "empty": (lambda a: a[:0], ("columns", "salts", "paths"), "argument-malformed"),
     "another type": (lambda a: a.astype(np.int64), ("columns", "salts", "paths"), "argument-malformed"),
+    "the same bytes as words": (lambda a: np.ascontiguousarray(a).view(np.uint64), ("salts", "paths"), "argument-malformed"),
     "a word p": (_large, ("columns",), "argument-noncanonical"),
 }
 
@@ -266,8 +267,12 @@ def test_words_of_p_or_more_in_messages_and_polynomials() -> None:
     for bad in ((P, 0), (0, P + 5), (-1, 0), (1 << 64, 0)):
         assert verdict(given, bad, opening) == "argument-noncanonical"
         assert verdict(given, value, replace(opening, mask_value=bad)) == "argument-noncanonical"
-    for short in ((), (1,), (1, 2, 3)):
-        assert verdict(given, short, opening) == verdict(given, value, replace(opening, mask_value=short)) == "argument-malformed"
+    for wrong in ((), (1,), (1, 2, 3)):
+        for sent in ((wrong, opening), (value, replace(opening, mask_value=wrong))):
+            transcript, weights, point = given.start()
+            with pytest.raises(Rejected) as caught:
+                verify_claim(transcript, given.shape, given.roots, weights, point, *sent, Limits())
+            assert caught.value.code == "argument-malformed" and caught.value.where == "evidence.messages"
     for field in ("u1", "u2"):
         assert verdict(given, value, replace(opening, **{field: _large(getattr(opening, field))})) == "argument-noncanonical"
         assert verdict(given, value, replace(opening, **{field: getattr(opening, field).astype(np.float64)})) == "argument-malformed"
@@ -327,11 +332,22 @@ def test_masked_messages_leave_an_equation() -> None:
         assert verdict(given, sent, opening) == "argument-opening"
 
 
+def test_messages_may_be_zero() -> None:
+    given = case()
+    transcript, weights, point = given.start()
+    value, mask = given.value(weights, point), given.at(given.mask(2), point)
+    opening = open_claim(transcript, given.shape, given.model, given.certificate, weights, point, value, (value, mask))
+    assert opening.mask_value == given.field.zero
+    transcript, weights, point = given.start()
+    equation = verify_opening(transcript, given.shape, given.roots, weights, point, given.field.zero, opening, Limits())
+    assert given.field.add(given.field.multiply(equation.scale, value), mask) == equation.right
+
+
 def test_weights_and_point_have_the_sizes_of_the_shape() -> None:
     given = case()
     value, opening = honest(given)
     transcript, weights, point = given.start()
-    for wrong in ((weights[1:], point), ([*weights, given.field.one], point), (weights, point[1:])):
+    for wrong in ((weights[1:], point), ([*weights, given.field.one], point), (weights, point[1:]), (weights, [*point, given.field.one])):
         with pytest.raises(ValueError, match="weight for each row"):
             verify_claim(transcript, given.shape, given.roots, *wrong, value, opening, Limits())
 
@@ -345,7 +361,8 @@ def test_the_work_is_charged_before_it_is_done() -> None:
     assert caught.value.code == "limit-reached"
     transcript, weights, point = given.start()
     verify_claim(transcript, given.shape, given.roots, weights, point, value, opening, Limits(work=given.shape.cost))
-    assert Shape(Code(1 << 15, 2496, 1 << 17), 2, 154, 200, 640).cost < 1 << 28
+    assert Shape(Code(1 << 15, 2496, 1 << 17), 2, 154, 200, 640).cost == 130_507_616
+    assert replace(given.shape, queries=100).cost == 1_191_008  # 32 columns at most
 
 
 def test_trouble_names_the_array() -> None:

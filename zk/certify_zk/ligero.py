@@ -133,7 +133,7 @@ def verify_opening(transcript: Transcript, shape: Shape, roots: tuple[bytes, byt
     gammas = transcript.elements("opening/gamma", shape.witness + shape.degree, shape.degree)
     transcript.absorb("opening/u1", to_bytes(opening.u1))
     transcript.element("opening/mask", opening.mask_value)
-    scale = transcript.elements("opening/scale", 1, shape.degree)[0]
+    (scale,) = transcript.elements("opening/scale", 1, shape.degree)
     transcript.absorb("opening/u2", to_bytes(opening.u2))
     columns = distinct(transcript.indices("opening/columns", shape.queries, code.length))
 
