@@ -59,7 +59,8 @@ def test_every_set_of_leaves_opens_and_no_changed_proof_does(count: int) -> None
         for i in range(len(proof)):
             assert _code(root, count, indices, shown, [*proof[:i], other, *proof[i + 1 :]]) == "argument-path"
             assert _code(root, count, indices, shown, proof[:i] + proof[i + 1 :]) == "argument-malformed"
-            assert _code(root, count, indices, shown, [*proof[:i], proof[i][:-1], *proof[i + 1 :]]) == "argument-malformed"
+            for misshapen in (proof[i][:-1], proof[i] + b"\x00", b""):
+                assert _code(root, count, indices, shown, [*proof[:i], misshapen, *proof[i + 1 :]]) == "argument-malformed"
             if i:
                 assert _code(root, count, indices, shown, [*proof[: i - 1], proof[i], proof[i - 1], *proof[i + 1 :]]) == "argument-path"
         for surplus in ([*proof, other], [other, *proof], [*proof, root]):
@@ -97,13 +98,14 @@ def test_a_path_of_another_tree() -> None:
 def test_what_the_verifier_itself_must_not_get_wrong() -> None:
     leaves = _leaves(4)
     tree = merkle.levels(leaves)
-    for indices in ((), (0, 0), (2, 1), (-1,), (4,), (0, 5)):
+    for indices in ((), (0, 0), (2, 1), (-1,), (-1, 2), (4,), (0, 5)):
         for call in (lambda: merkle.multiproof(tree, indices), lambda: merkle.siblings(4, indices),  # noqa: B023
                      lambda: merkle.verify(tree[-1][0], 4, indices, leaves[: len(indices)], [], "evidence")):  # noqa: B023
             with pytest.raises(ValueError, match="ascend"):
                 call()
-    with pytest.raises(ValueError, match="one leaf"):
-        merkle.verify(tree[-1][0], 4, (0, 1), leaves[:1], [], "evidence")
+    for shown in (leaves[:1], leaves[:3]):
+        with pytest.raises(ValueError, match="one leaf"):
+            merkle.verify(tree[-1][0], 4, (0, 1), shown, [], "evidence")
     for count in (0, 3, 6):
         with pytest.raises(ValueError, match="power of two"):
             merkle.levels(leaves[:1] * count)
