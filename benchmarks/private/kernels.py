@@ -27,6 +27,7 @@ from certify_zk.ligero_prover import Committed, commit, commit_certificate, open
 from certify_zk.transcript import Transcript
 
 MODEL_ROWS, CERTIFICATE_ROWS = 180, 655
+COUNTS = soundness.Counts(28_500_000, 1448, 3100, 676, 2200, 4000, 130)  # about those of 784-1024-1024-1024-10 with full bounds
 
 
 @njit(cache=True)
@@ -64,7 +65,7 @@ def kernels(random: np.random.Generator) -> None:
         operands = (a.ravel(), b.ravel(), np.empty(len(a), np.uint64)) if degree == 1 else (a, b, np.empty_like(a))
         taken = seconds(lambda work=work, operands=operands: work(*operands), 300)
         print(f"{name:32}{len(a) / taken / 1e6:10.0f} M/s")
-    code = soundness.choose(100, 16, 1 << 15, 1 << 17).code
+    code = soundness.choose(100, 16, 1 << 15, 1 << 17, COUNTS).code
     cells = random.integers(0, 1 << 16, (128, code.cells), dtype=np.uint16)
     pads, codewords = random.integers(0, P, (128, code.pads), dtype=np.uint64), np.empty((128, code.length), np.uint64)
     factors = tables(code)
@@ -77,7 +78,7 @@ def kernels(random: np.random.Generator) -> None:
 
 def commitment(random: np.random.Generator, level: int, uses: int) -> None:
     """Print the times of committing to, opening and verifying 835 rows of 2^15 cells, and the size of the opening."""
-    parameters = soundness.choose(level, uses, 1 << 15, 1 << 17)
+    parameters = soundness.choose(level, uses, 1 << 15, 1 << 17, COUNTS)
     code, field = parameters.code, Extension(parameters.degree)
     shape = Shape(code, parameters.degree, parameters.queries, MODEL_ROWS, CERTIFICATE_ROWS)
     kept: list[Committed] = []

@@ -218,7 +218,7 @@ def test_a_cell_that_is_changed_under_the_old_root(tree: str) -> None:
 
 @pytest.mark.parametrize("level", [100, 128])
 def test_parameters_of_a_level(level: int) -> None:
-    chosen = soundness.choose(level, 4, 1 << 9, 1 << 13)
+    chosen = soundness.choose(level, 4, 1 << 9, 1 << 13, soundness.Counts(1 << 16, 500, 500, 500, 500, 500, 50))
     given = case(cells=1 << 9, pads=chosen.code.pads, length=1 << 13, degree=chosen.degree, queries=chosen.queries, model=2, limbs=2, words=1)
     value, opening = honest(given)
     assert chosen.code == given.shape.code and opening.columns[0].shape[0] > 90

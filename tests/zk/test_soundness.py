@@ -40,7 +40,7 @@ def _code(parameters: Parameters, counts: Counts = LARGE) -> str:
 
 @pytest.mark.parametrize(("level", "uses"), TABLE)
 def test_the_table_of_parameters(level: int, uses: int) -> None:
-    found = choose(level, uses, CELLS, LENGTH)
+    found = choose(level, uses, CELLS, LENGTH, LARGE)
     assert (found.queries, found.code.pads, found.code.dimension) == TABLE[level, uses]
     assert found.degree == {100: 2, 128: 3}[level] and found.code.pads >= uses * found.queries
     for fewer in range(1, found.queries):
@@ -50,30 +50,30 @@ def test_the_table_of_parameters(level: int, uses: int) -> None:
 
 
 def test_the_entries_of_the_default_policy() -> None:
-    entries = require(choose(100, 16, CELLS, LENGTH), LARGE).entries
+    entries = require(choose(100, 16, CELLS, LENGTH, LARGE), LARGE).entries
     expected = {"query": -101.1, "proximity": -111.0, "lookup": -103.2, "rounds": -117.5, "relations": -116.4, "batch": -118.6, "pad queries": -105.6,
                 "pad field": -114.4}
     assert {name: round(_bits(error), 1) for name, error in entries.items()} == expected
-    found = ledger(choose(100, 16, CELLS, LENGTH), LARGE)
+    found = ledger(choose(100, 16, CELLS, LENGTH, LARGE), LARGE)
     assert round(_bits(found.union), 1) == -100.7 and found.tenths == 1007
     assert found.union == sum(entries.values())
-    high = ledger(choose(128, 16, CELLS, LENGTH), LARGE)
+    high = ledger(choose(128, 16, CELLS, LENGTH, LARGE), LARGE)
     assert round(_bits(high.entries["query"]), 1) == round(_bits(high.union), 1) == -128.7
 
 
 def test_the_pad_tableau() -> None:
-    parameters = choose(100, 16, CELLS, LENGTH)
+    parameters = choose(100, 16, CELLS, LENGTH, LARGE)
     code = pad_code(parameters, 2200)
     assert (code.cells, code.pads, code.length) == (512, 154, 8192)
     u, q, q2 = (_bits(Fraction(agreeing, 8192) ** 154) for agreeing in (8192 - code.radius, 666 + 512 - 2 + code.radius, 2 * 666 - 2 + code.radius))
     assert [round(value, 1) for value in (u, q, q2)] == [-136.6, -112.4, -105.6]
     assert pad_code(parameters, 512 * 32).cells == 512 and pad_code(parameters, 512 * 32 + 1).cells == 1024
-    assert pad_code(choose(128, 16, CELLS, LENGTH), 2200).length == 16384
+    assert pad_code(choose(128, 16, CELLS, LENGTH, LARGE), 2200).length == 16384
     for uses, bits in ((1, -126.8), (4, -127.7)):  # why the 128-bit level has a longer code: with 16 times the slots these fall short
-        tableau = Code(512, choose(128, uses, CELLS, LENGTH).queries, 8192)
+        tableau = Code(512, choose(128, uses, CELLS, LENGTH, LARGE).queries, 8192)
         short = Fraction(2 * tableau.dimension - 2 + tableau.radius, 8192) ** tableau.pads
-        assert round(_bits(short + ledger(choose(128, uses, CELLS, LENGTH), LARGE).entries["query"]), 1) == bits
-        assert _code(choose(128, uses, CELLS, LENGTH)) == "verified"
+        assert round(_bits(short + ledger(choose(128, uses, CELLS, LENGTH, LARGE), LARGE).entries["query"]), 1) == bits
+        assert _code(choose(128, uses, CELLS, LENGTH, LARGE)) == "verified"
 
 
 def test_slots_leave_room_for_the_overlap_of_product_masks() -> None:
@@ -86,34 +86,38 @@ def test_slots_leave_room_for_the_overlap_of_product_masks() -> None:
 
 
 def test_entries_grow_with_what_they_count() -> None:
-    parameters = choose(100, 16, CELLS, LENGTH)
+    parameters = choose(100, 16, CELLS, LENGTH, LARGE)
     base, order = ledger(parameters, LARGE).entries, P**2
     for field, name, more in (("ranged_cells", "lookup", 1), ("round_degrees", "rounds", 1), ("relation_degrees", "relations", 1),
                               ("batch_degrees", "batch", 1), ("constraints", "pad field", 1)):
         grown = ledger(parameters, replace(LARGE, **{field: getattr(LARGE, field) + 1})).entries
         assert {key: (grown[key] - base[key]) * order for key in base if grown[key] != base[key]} == {name: more}
+    assert base["query"] == Fraction(LENGTH - (LENGTH - 35264) // 2, LENGTH) ** 154
+    assert base["pad queries"] == Fraction(2 * 666 - 2 + (8192 - 666) // 2, 8192) ** 154
     assert base["proximity"] * order == LENGTH + 1 and base["lookup"] * order == LARGE.ranged_cells + (1 << 16)
     assert base["pad field"] * order == 8192 + 4000 + 1
     assert ledger(parameters, replace(LARGE, products=513)).entries["pad field"] * order == 8192 + 4000 + 2
 
 
 def test_refusals() -> None:
-    good = choose(100, 16, CELLS, LENGTH)
+    good = choose(100, 16, CELLS, LENGTH, LARGE)
     assert _code(good) == "verified"
     assert _code(replace(good, queries=40)) == "commitment-soundness"
     assert _code(replace(good, queries=153)) == "verified"  # half a bit less than is chosen, and the union still suffices
     assert _code(replace(good, queries=152)) == "commitment-soundness"
     assert _code(replace(good, level=128)) == "commitment-soundness"
-    assert _code(replace(choose(128, 16, CELLS, LENGTH), degree=2)) == "commitment-soundness"
+    assert _code(replace(choose(128, 16, CELLS, LENGTH, LARGE), degree=2)) == "commitment-soundness"
     assert _code(replace(good, level=99)) == _code(replace(good, level=0)) == "commitment-soundness"
     assert _code(replace(good, uses=17)) == _code(replace(good, queries=157)) == "commitment-limit"
     assert _code(replace(good, queries=156)) == "verified"  # 16 * 156 = 2496 pads
     assert _code(replace(good, uses=0)) == _code(replace(good, queries=0)) == _code(replace(good, queries=-1)) == "commitment-limit"
     assert _code(replace(good, code=Code(CELLS, 0, LENGTH))) == "commitment-limit"
     assert _code(good, replace(LARGE, ranged_cells=(1 << 32) - (1 << 16))) == _code(good, replace(LARGE, ranged_cells=0)) == "commitment-limit"
-    assert _code(choose(128, 16, CELLS, LENGTH), replace(LARGE, ranged_cells=(1 << 32) - (1 << 16) - 1)) == "verified"
+    assert _code(choose(128, 16, CELLS, LENGTH, LARGE), replace(LARGE, ranged_cells=(1 << 32) - (1 << 16) - 1)) == "verified"
     assert _code(good, replace(LARGE, relation_degrees=1 << 28)) == "commitment-soundness"
-    assert _code(replace(good, queries=1025, uses=1)) == _code(replace(good, uses=4097, queries=1)) == "commitment-limit"
+    padded = replace(good, code=Code(CELLS, 1 << 14, LENGTH), queries=2)
+    assert _code(replace(good, queries=1025, uses=1)) == _code(replace(padded, uses=4097)) == "commitment-limit"
+    assert _code(replace(padded, uses=4096)) == "commitment-soundness"
 
 
 def test_codes_of_a_wrong_size() -> None:
@@ -132,11 +136,28 @@ def test_codes_of_a_wrong_size() -> None:
 def test_parameters_that_do_not_exist() -> None:
     for level, uses, cells, length in ((99, 16, CELLS, LENGTH), (100, 0, CELLS, LENGTH), (100, 4097, CELLS, LENGTH), (100, 16, 512, 2048)):
         with pytest.raises(Declined) as caught:
-            choose(level, uses, cells, length)
+            choose(level, uses, cells, length, LARGE)
         assert caught.value.code == "commitment-limit"
     with pytest.raises(Declined) as caught:
-        choose(128, 400, 1 << 19, 1 << 20)  # more queries need more pads, whose longer rows make a query worth less
+        choose(128, 400, 1 << 19, 1 << 20, LARGE)  # more queries need more pads, whose longer rows make a query worth less
     assert caught.value.code == "commitment-limit" and "1024 queries" in caught.value.what
+
+
+def test_the_most_uses() -> None:
+    found = choose(100, 4096, CELLS, 1 << 24, LARGE)
+    assert found.uses == 4096 and found.code.pads == 4096 * found.queries and _code(found) == "verified"
+    assert enough(Code(CELLS, pads(105, 4096), 1 << 24), 105, 100) and found.queries > 105  # the pad tableau needs more
+
+
+def test_the_choice_has_its_level_for_other_sizes_of_rows() -> None:
+    for level in (100, 128):
+        for cells in (1 << 9, 1 << 12, 1 << 15):
+            for rate in (8, 16, 64):
+                found = choose(level, 4, cells, cells * rate, LARGE)
+                assert _code(found) == "verified"
+                fewer = found.queries - 1
+                less = replace(found, queries=fewer, code=Code(cells, pads(fewer, 4), cells * rate))
+                assert not enough(less.code, fewer, level) or _code(less) == "commitment-soundness"
 
 
 def test_tenths_are_exact_at_the_boundary() -> None:
@@ -146,7 +167,7 @@ def test_tenths_are_exact_at_the_boundary() -> None:
 
 
 def test_the_union_decides_at_the_last_unit() -> None:
-    parameters = choose(100, 16, CELLS, LENGTH)
+    parameters = choose(100, 16, CELLS, LENGTH, LARGE)
     entries = ledger(parameters, replace(LARGE, relation_degrees=0)).union
     room = (Fraction(1, 1 << 100) - entries) * P**2
     most = room.numerator // room.denominator

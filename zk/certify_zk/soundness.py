@@ -11,8 +11,9 @@ union bound their sum is what a forger has for each call.
   and 1/|F| for the factor drawn after the mask's value.
 - *lookup*: one pole for every ranged cell and every entry of the table of 2^16.
 - *rounds*, *relations*, *batch*: degrees of the polynomials at whose random points claims are compared (Schwartz, Zippel), added over all challenges.
-- *pad queries*, *pad field*: the same for the tableau of pads, on a code with kappa = slots + t coefficients; a wrong `linear` (`product`) polynomial
-  agrees with the right one on at most kappa + slots - 2 + e (2 kappa - 2 + e) columns.
+- *pad queries*, *pad field*: the same for the tableau of pads, on a code with kappa = slots + t coefficients. Of what its verifier compares, products
+  have the highest degree: a wrong one agrees with the right one on at most 2 kappa - 2 + e columns, more than the kappa + slots - 2 + e of linear
+  constraints and the N - e of rows that are no codewords.
 
 Nothing is decided by a floating-point number.
 """
@@ -73,6 +74,10 @@ class Ledger:
         """The sum of the entries."""
         return sum(self.entries.values(), Fraction(0))
 
+    def reaches(self, level: int) -> bool:
+        """Return whether the union is at most 2^-level."""
+        return self.union * (1 << level) <= 1
+
     @property
     def tenths(self) -> int:
         """The largest integer b such that the union is at most 2^(-b/10)."""
@@ -99,16 +104,17 @@ def enough(code: Code, queries: int, level: int) -> bool:
     return missed(code, queries) ** 2 * (1 << (2 * level + 1)) <= 1
 
 
-def choose(level: int, uses: int, cells: int, length: int) -> Parameters:
-    """Return the parameters with the fewest queries for which `enough` holds, their pads included; raises Declined `commitment-limit` without any."""
+def choose(level: int, uses: int, cells: int, length: int, counts: Counts) -> Parameters:
+    """Return the parameters with the fewest queries for which `enough` holds, their pads included, and the ledger has the level.
+
+    With longer codewords fewer queries are `enough`, and those of the pad tableau, as many, decide. Raises Declined `commitment-limit` without any.
+    """
     if level not in LEVELS or not 1 <= uses <= MOST_USES:
         raise Declined("commitment-limit", f"level {level} with {uses} uses", fix=f"the level is 100 or 128, and uses are from 1 to {MOST_USES}")
-    queries = 1
-    while queries <= MOST_QUERIES:
-        code = Code(cells, pads(queries, uses), length)
-        if enough(code, queries, level):
-            return Parameters(level, LEVELS[level], uses, queries, code)
-        queries += 1
+    for queries in range(1, MOST_QUERIES + 1):
+        found = Parameters(level, LEVELS[level], uses, queries, Code(cells, pads(queries, uses), length))
+        if enough(found.code, queries, level) and ledger(found, counts).reaches(level):
+            return found
     raise Declined("commitment-limit", f"no {MOST_QUERIES} queries give {level} bits", fix="commit for fewer uses, or with longer codewords")
 
 
@@ -131,7 +137,7 @@ def ledger(parameters: Parameters, counts: Counts) -> Ledger:
     """Return the entries for an argument of this size."""
     order, queries = Extension(parameters.degree).order, parameters.queries
     code, pad = parameters.code, pad_code(parameters, counts.messages)
-    agreeing = max(2 * pad.dimension - 2, pad.dimension + pad.cells - 2) + pad.radius
+    agreeing = 2 * pad.dimension - 2 + pad.radius
     rows = -(-counts.products // pad.cells)
     return Ledger({
         "query": missed(code, queries),
@@ -140,7 +146,7 @@ def ledger(parameters: Parameters, counts: Counts) -> Ledger:
         "rounds": Fraction(counts.round_degrees, order),
         "relations": Fraction(counts.relation_degrees, order),
         "batch": Fraction(counts.batch_degrees, order),
-        "pad queries": max(missed(pad, queries), Fraction(min(agreeing, pad.length), pad.length) ** queries),
+        "pad queries": Fraction(agreeing, pad.length) ** queries,
         "pad field": Fraction(pad.length + counts.constraints + rows, order),
     })
 
@@ -162,7 +168,7 @@ def require(parameters: Parameters, counts: Counts) -> Ledger:
     if parameters.level not in LEVELS:
         raise Declined("commitment-soundness", f"a level of {parameters.level} bits", fix="commitments have 100 or 128 bits")
     found = ledger(parameters, counts)
-    if found.union * (1 << parameters.level) > 1:
+    if not found.reaches(parameters.level):
         raise Declined("commitment-soundness", f"{_shown(found)} bits of {parameters.level}",
                        fix="the owner must commit again, with more queries a use")
     return found
