@@ -106,9 +106,9 @@ def test_product_is_that_of_the_definition(data: st.DataObject, rows: int, inner
     right = data.draw(st.lists(_WORDS, min_size=inner * columns, max_size=inner * columns))
     expected = [sum(left[i * inner + k] * right[k * columns + j] for k in range(inner)) % P for i in range(rows) for j in range(columns)]
     assert product(left, right, rows, inner, columns) == expected
-    for wrong in (left[1:], [*left, 0]):
+    for wrong in ((left[1:], right), ([*left, 0], right), (left, right[1:]), (left, [*right, 0])):
         with pytest.raises(ValueError, match="entries"):
-            product(wrong, right, rows, inner, columns)
+            product(*wrong, rows, inner, columns)
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: f"degree{field.degree}")
