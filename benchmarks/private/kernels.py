@@ -123,7 +123,8 @@ def main() -> None:
     random = np.random.default_rng(0)
     print(described())
     kernels(random)
-    commitment(random, 100, 16)
+    for level in (100, 128):
+        commitment(random, level, 16)
 
 
 if __name__ == "__main__":
