@@ -53,8 +53,8 @@ class Outcome:
 
 
 def all_mutants(folders: Sequence[str] = FOLDERS, module: str = "") -> list[Mutant]:
-    """Return the mutants of the files in some folders, or of the files of one name only."""
-    return [mutant for folder in folders for path in sorted((ROOT / folder).glob("*.py")) if module in ("", path.stem)
+    """Return the mutants of the files in some folders, or of the files of some names only (commas between them)."""
+    return [mutant for folder in folders for path in sorted((ROOT / folder).glob("*.py")) if module == "" or path.stem in module.split(",")
             for mutant in mutants(path, str(path.relative_to(ROOT)))]
 
 
@@ -238,7 +238,7 @@ def run(options: argparse.Namespace) -> Outcome:
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the options."""
     made = argparse.ArgumentParser(description=__doc__)
-    made.add_argument("--module", default="", help="only the files of this name, such as tree")
+    made.add_argument("--module", default="", help="only the files of these names, such as tree or tree,hitting")
     made.add_argument("--folder", action="append", help="a folder of the checker in place of its rules and claims, such as certify/readers")
     made.add_argument("--match", default="", help="only mutants whose description holds this text")
     made.add_argument("--again", type=Path, metavar="FILE", help="only those that survived in a run with `--out FILE`")

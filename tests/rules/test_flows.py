@@ -314,6 +314,20 @@ def test_work_is_the_sum_of_its_parts() -> None:
     assert limits.spent == 3 * (20_000 + 20 * 2)
 
 
+@pytest.mark.parametrize(("shift", "words"), [(60, 1), (61, 2), (0, 0)])
+def test_long_integers_cost_their_words(shift: int, words: int) -> None:
+    network = by_hand([(0, 1, -(1 << shift), 1 << shift)], [1, 1], [1 << shift, 0])
+    limits = Limits().fresh()
+    check_flows(network, np.zeros((3, 1), np.int64), np.full(3, 1 << shift, np.int64), limits)
+    assert limits.spent == (3 * (600 + 40 * words if words else 40) + 1000) * (1 + 2)
+
+
+def test_sums_of_flows_do_not_wrap_around() -> None:
+    network = by_hand([(0, 1, -(1 << 31), 1 << 31)] * 5, [0, 1 << 31], [1 << 31, 0])
+    flow, scale = np.full((1, 5), 1 << 62, np.int64), np.array([1 << 31], np.int64)
+    refused("leaf-balance", check_flows, network, flow, scale, Limits().fresh())  # five times 2^62 is 2^62 modulo 2^64, which the bus could supply
+
+
 @pytest.mark.parametrize(("scale", "each"), [(1, 8), (1 << 60, 80 + 10)])
 def test_flows_and_paths_take_exactly_so_much_memory(scale: int, each: int) -> None:
     network, most = by_hand([(0, 1, -9, 9), (1, 2, -9, 9)], [9] * 3, [9] * 3), each * 5 * (3 * 2 + 3 + 6)
