@@ -49,7 +49,7 @@ docs: $(VENV)/.installed  ## write the pages that are made: docs/codes/ and docs
 
 lock: $(VENV)/.installed  ## resolve the lock files again; needs pip-tools
 	$(BIN)/python -m pip install --quiet pip-tools
-	$(COMPILE) --extra dev --extra nn --extra grid --output-file requirements.lock pyproject.toml
+	$(COMPILE) --extra dev --extra nn --extra grid --extra zk --output-file requirements.lock pyproject.toml
 	$(COMPILE) --constraint requirements.lock --extra fuzz --output-file requirements-fuzz.lock pyproject.toml
 
 clean:

@@ -5,7 +5,7 @@
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent / folder) for folder in (".", "solvers", "problems")]
+sys.path[:0] = [str(Path(__file__).parent / folder) for folder in (".", "solvers", "problems", "zk")]
 
 from certify.cli.main import main  # noqa: E402
 

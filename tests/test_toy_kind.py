@@ -23,7 +23,7 @@ from certify.registry import KINDS  # noqa: E402
 
 pytestmark = pytest.mark.skipif("reaches" in KINDS, reason="the example is applied to this checkout already")
 
-_PARTS = ("certify", "solvers", "problems", "docs", "examples", "tests", "pyproject.toml", "README.md", "CONTRIBUTING.md", "SECURITY.md",
+_PARTS = ("certify", "solvers", "problems", "zk", "docs", "examples", "tests", "pyproject.toml", "README.md", "CONTRIBUTING.md", "SECURITY.md",
           "CHANGELOG.md", "LICENSE", ".importlinter", "cli.py")
 
 
