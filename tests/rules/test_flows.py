@@ -320,6 +320,9 @@ def test_long_integers_cost_their_words(shift: int, words: int) -> None:
     limits = Limits().fresh()
     check_flows(network, np.zeros((3, 1), np.int64), np.full(3, 1 << shift, np.int64), limits)
     assert limits.spent == (3 * (600 + 40 * words if words else 40) + 1000) * (1 + 2)
+    most = 3 * (80 + 10 * words if words else 8) * (3 * 1 + 2 + 6)
+    check_flows(network, np.zeros((3, 1), np.int64), np.full(3, 1 << shift, np.int64), Limits(memory=most).fresh())
+    refused("limit-reached", check_flows, network, np.zeros((3, 1), np.int64), np.full(3, 1 << shift, np.int64), Limits(memory=most - 1).fresh())
 
 
 def test_sums_of_flows_do_not_wrap_around() -> None:
