@@ -110,6 +110,7 @@ def test_one_signer_waits_for_the_other(folder: Path) -> None:
 def test_a_signal_leaves_both_keys_or_none(folder: Path, name: str) -> None:
     script = f"""
 import os, signal, sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a run under nohup ignores it
 whole = os.fsync
 def fsync(handle):
     whole(handle)
