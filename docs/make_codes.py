@@ -82,7 +82,8 @@ def _index(source: str, pages: dict[str, Any]) -> str:
 
 def sources() -> list[Path]:
     """Return all shipped modules."""
-    return [path for folder in ("certify", "solvers/certify_solvers", "problems/certify_problems") for path in sorted((ROOT / folder).rglob("*.py"))]
+    return [path for folder in ("certify", "zk/certify_zk", "solvers/certify_solvers", "problems/certify_problems")
+            for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 def raised(known: Collection[str]) -> dict[str, set[tuple[str, str]]]:
