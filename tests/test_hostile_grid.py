@@ -79,6 +79,49 @@ def test_costs_whose_sum_would_wrap_around(total: int, count: int) -> None:
     assert code(forest) == "limit-reached"
 
 
+def test_a_knapsack_costs_its_lines_whatever_the_budget() -> None:
+    lines, branched = 400, 10
+    nodes, waiting = [], [(0, 4)]
+    while waiting:
+        k, left = waiting.pop()
+        nodes.append(k if k < branched and left else -1)
+        waiting += [(k + 1, left), (k + 1, left - 1)] if nodes[-1] >= 0 else []
+    asked = given("transport", attacks=4, attack_costs=[[lines, 2]])
+    tree = {"tree": np.array(nodes, "<i4"), "flow": np.zeros((1, lines), "<i8"), "scale": np.ones(1, "<i8")}
+    made = shedding(case([0, 1], [(1, 1)], [(1, 2, 0)] * lines), asked, "1", "penalty-tree", {}, **tree)
+    assert code(made, Limits(work=8 * 10**7)) == "limit-reached" and code(made) == ""
+
+
+def test_flows_in_long_integers_cost_their_words() -> None:
+    records, buses = 40, 30
+    data = case(["1." + "3" * 390, *[1] * (buses - 1)], [(1, 1)], [(1, 2, 1)])
+    arrays = {"tree": np.array([-1], "<i4"), "flow": np.zeros((records, 1), "<i8"), "scale": np.full(records, 2**53 - 1, "<i8")}
+    made = shedding(data, given("transport", attacks=0), str(buses + 1), "penalty-tree", {}, **arrays)
+    assert code(made) == "unused-evidence"
+    assert code(made, Limits(memory=records * (3 + buses + 6) * 200)) == "limit-reached"
+    plain = shedding(data.replace(b"3" * 390, b"3"), given("transport", attacks=0), str(buses + 1), "penalty-tree", {}, **arrays)
+    assert code(plain, Limits(memory=records * (3 + buses + 6) * 200)) == "unused-evidence"
+
+
+def test_a_block_of_attacks_costs_memory() -> None:
+    dispatch, lines = np.array([[5, 0]], "<i8"), 300
+    pool = _pool(case([0, 5], [(1, 5)], [(1, 2, 9)] * lines), 1, dispatch, dispatch[:, ::-1], "5")
+    assert code(pool, Limits(memory=8 * (lines * lines + 1536 * 10 * lines))) == "limit-reached"
+    assert code(pool, Limits(memory=8 * (lines * lines + 1536 * 10 * (lines + 20)))) == ""
+
+
+def test_levels_of_a_hitting_tree_add_up() -> None:
+    levels, wide = 4, 60
+    attacks = np.array([range(j + 1, j + 1 + wide) for j in range(levels)], "<i4")
+    asked = given("transport", limit=True, attacks=wide, budget=levels)
+    data = case([0, 1], [(1, 1)], [(1, 2, 1)] * (levels + wide))
+    made = Specimen("grid-defence-limit", {"case": ("c.m", data)}, asked, {"shed_mw_at_least": "-9999"}, "hitting-tree", {},
+                    {"attacks": attacks, "tree": np.arange(levels, dtype="<i4"), "side": np.zeros((levels, 2), "|u1")},
+                    [ASSUMES["transport"]])
+    one = 100 * wide * (wide + 2 * levels)
+    assert code(made, Limits(memory=2 * one)) == "limit-reached" and code(made, Limits(memory=5 * one)) == "tree-malformed"
+
+
 def test_a_quantum_beyond_int64() -> None:
     data = case([0, "1e-50"], [(1, "1e-50")], [(1, 2, "1e-50")])
     arrays = {"tree": np.array([-1], "<i4"), "flow": np.zeros((1, 1), "<i8"), "scale": np.ones(1, "<i8")}
@@ -161,7 +204,7 @@ def test_attacks_without_lines_are_charged_and_large_ones_take_memory() -> None:
 
 
 def test_flows_at_many_buses_take_memory() -> None:
-    buses, count = 1000, 150_000
+    buses, count = 1000, 300_000
     data = case([1] * buses, [(1, 1)], [(1, 2, 1)])
     flows = shedding(data, given("transport", attacks=0), str(buses), "penalty-tree", {}, tree=np.array([-1], "<i4"),
                      flow=np.zeros((count, 1), "<i8"), scale=np.ones(count, "<i8"))

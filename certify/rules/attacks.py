@@ -120,7 +120,7 @@ def dearest(values: np.ndarray[Any, Any], costs: np.ndarray[Any, Any], budget: i
     room = min(budget, sum(costs.tolist()))  # in int64 the sum of many large costs would wrap around to a small one
     if room > _MOST_ROOM:
         raise Declined("limit-reached", f"a budget of {room} with different costs, at most {_MOST_ROOM} is checked", fix="use smaller whole costs")
-    limits.spend(20 * each * values.size * (room + 1), "a knapsack over the budget")
+    limits.spend((3000 + 20 * each * (room + 1)) * values.size, "a knapsack over the budget")
     best = np.zeros(room + 1, values.dtype)
     for value, cost in zip(values, costs.tolist(), strict=True):
         best[cost:] = np.maximum(best[cost:], best[: best.size - cost] + value)

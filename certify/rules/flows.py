@@ -58,7 +58,6 @@ def check_flows(network: Network, flow: Integers, scale: Integers, limits: Limit
         raise Rejected("array-shape", f"flow of shape {list(flow.shape)} for {len(scale)} scales and {len(lines)} lines", where="evidence array flow")
     if bool((scale < 1).any()):
         raise Rejected("evidence-range", "a scale is below 1", where="evidence array scale")
-    limits.spend(40 * flow.shape[0] * (len(lines) + buses) + 1000 * (len(lines) + buses), "checking flows")
     ends = [end for line in lines for end in (line.low, line.high) if end is not None]
     quantum = lcm(*(value.denominator for value in (*network.demand, *network.supply, *ends)))
     demand, supply = ([int(value * quantum) for value in side] for side in (network.demand, network.supply))
@@ -66,9 +65,10 @@ def check_flows(network: Network, flow: Integers, scale: Integers, limits: Limit
     least = [None if line.low is None else int(line.low * quantum) for line in lines]
     most_flow = max(int(flow.max(initial=1)), -int(flow.min(initial=0)))  # at least 1: the denominator alone may not fit
     largest = max([*demand, *supply, *(abs(end) for end in (*least, *most) if end is not None), 1])
-    fits = quantum * most_flow * (len(lines) + 1) + 2 * int(scale.max(initial=1)) * largest * (buses + 1) < 1 << 62
-    dtype: Any = np.int64 if fits else object
-    limits.within((8 if fits else 80) * len(scale) * (3 * len(lines) + 2 * buses), "memory", "memory for flows in bytes")
+    words = (quantum * most_flow * (len(lines) + 1) + 2 * int(scale.max(initial=1)) * largest * (buses + 1)).bit_length() // 62
+    dtype: Any = np.int64 if words == 0 else object
+    limits.spend(((40 if words == 0 else 600 + 40 * words) * len(scale) + 1000) * (len(lines) + buses), "checking flows")
+    limits.within((8 if words == 0 else 80 + 10 * words) * len(scale) * (3 * len(lines) + buses + 6), "memory", "memory for flows in bytes")
     moved, scaled = flow.astype(dtype) * quantum, scale.astype(dtype)
     outflow = np.zeros((len(scale), buses), dtype)
     for k, line in enumerate(lines):
@@ -80,12 +80,14 @@ def check_flows(network: Network, flow: Integers, scale: Integers, limits: Limit
         broken |= False if below is None else mine < below * scaled
         if bool(broken.any()):
             raise Rejected("leaf-flow-limit", f"the flow on row {line.row} exceeds its limit", where=f"flow {int(np.flatnonzero(broken)[0])}")
-    need, room = np.array(demand, dtype), np.array(supply, dtype)
-    broken = (outflow > room * scaled[:, None]) | (outflow < -need * scaled[:, None])
-    if bool(broken.any()):
-        which, bus = (int(index[0]) for index in np.nonzero(broken))
-        raise Rejected("leaf-balance", f"bus {network.numbers[bus]} can't supply or take what the flows leave it", where=f"flow {which}")
-    shed = np.maximum((need - room) * scaled[:, None] + outflow, 0).sum(axis=1)
+    shed = np.zeros(len(scale), dtype)
+    for bus, (need, room) in enumerate(zip(demand, supply, strict=True)):
+        out = outflow[:, bus]
+        broken = (out > room * scaled) | (out < -need * scaled)
+        if bool(broken.any()):
+            raise Rejected("leaf-balance", f"bus {network.numbers[bus]} can't supply or take what the flows leave it",
+                           where=f"flow {int(np.flatnonzero(broken)[0])}")
+        shed += np.maximum((need - room) * scaled + out, 0)
     return Witnesses(np.abs(moved), shed, [int(value) for value in scale], quantum)
 
 

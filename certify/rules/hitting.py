@@ -32,6 +32,7 @@ def require_hit(attacks: Sequence[frozenset[int]], tree: np.ndarray[Any, Any], c
     limits.within(len(tree), "tree_nodes", "nodes of the tree")
     limits.spend(len(tree) * 20_000 * (1 + max(map(len, attacks), default=0)), "walking the tree")
     used: set[int] = set()
+    held: list[int] = []  # bytes of the children of each node on the way to this one
 
     def children(state: _State, item: int) -> list[_State]:
         inside, outside, left = state
@@ -42,7 +43,8 @@ def require_hit(attacks: Sequence[frozenset[int]], tree: np.ndarray[Any, Any], c
         used.add(item)
         candidates = sorted(line for line in attacks[item] - outside if line in defendable and costs[line] <= left)
         limits.spend(100 * len(candidates) * (len(candidates) + len(outside)), "the children of a node")
-        limits.within(100 * len(candidates) * (len(candidates) + len(outside)) * (len(inside) + 1), "memory", "memory for open nodes in bytes")
+        held[len(inside) :] = [100 * len(candidates) * (len(candidates) + len(outside) + len(inside) + 1)]
+        limits.within(sum(held), "memory", "memory for open nodes in bytes")
         return [(inside | {line}, outside | frozenset(candidates[:k]), left - costs[line]) for k, line in enumerate(candidates)]
 
     def leaf(state: _State, record: int) -> None:

@@ -23,6 +23,8 @@ from certify.rules.balls import Array
 from certify.rules.graphs import UnionFind, spanning_forest
 
 Integers = np.ndarray[Any, Any]
+BLOCK = 1536
+"""Attacks that are looked at together, at most."""
 _KEPT = 1 << 22  # islands and links of lines that are remembered, in all
 
 
@@ -42,7 +44,8 @@ class Proposals:
     def __init__(self, network: Network, limits: Limits) -> None:
         self.network, self.limits = network, limits
         lines, buses = len(network.lines), len(network.numbers)
-        limits.within(8 * (4 * buses * buses + lines * lines + 3 * lines * buses), "memory", "memory for the inverse of the network in bytes")
+        limits.within(8 * (4 * buses * buses + lines * lines + 3 * lines * buses + BLOCK * (10 * lines + 6 * buses)), "memory",
+                      "memory for the inverse of the network and a block of attacks in bytes")
         limits.spend(10 * (buses**3 + lines * buses * (lines + buses)), "inverting the network")
         self.start, self.end = (np.array(ends, np.int64) for ends in ([line.start for line in network.lines], [line.end for line in network.lines]))
         self.susceptance = np.array([float(line.susceptance) for line in network.lines])

@@ -32,10 +32,9 @@ from certify.readers.power import Network
 from certify.rules.attacks import Game
 from certify.rules.balls import Array, U, above
 from certify.rules.enumeration import attacks_within
-from certify.rules.island_angles import Proposals
+from certify.rules.island_angles import BLOCK, Proposals
 
 Integers = np.ndarray[Any, Any]
-_BLOCK = 768
 _STAGES = (4, 16)  # after so many dispatches, what is left waits until there is a block of it
 
 
@@ -115,6 +114,7 @@ class Coverage:
         self.rule, self.proposals, self.limits = Recourse(network), Proposals(network, limits), limits
         self.cost = 60 * (len(network.lines) + len(network.numbers))
         self.attacks = 0
+        np.empty(31 << 20, np.uint8)  # once freed, glibc keeps blocks of up to this size: else every array below is paged in anew
 
     def left(self, attacks: Integers, supply: Array, demand: Array, wanted: float) -> Integers:
         """Return which attacks are not served `wanted` MW by one dispatch (a mask)."""
@@ -140,7 +140,7 @@ class Coverage:
     def _parts(self, blocks: Iterator[Integers]) -> Iterator[Integers]:
         for block in blocks:
             self.attacks += len(block)
-            yield from (block[start : start + _BLOCK] for start in range(0, len(block), _BLOCK))
+            yield from (block[start : start + BLOCK] for start in range(0, len(block), BLOCK))
 
     def _stage(self, parts: Iterator[Integers], pool: Pool, witnesses: range, wanted: float) -> Iterator[Integers]:
         """Yield the attacks that these dispatches leave, tried on a block of them at a time."""
@@ -148,7 +148,7 @@ class Coverage:
         for part in chain(parts, (None,)):
             if part is not None:
                 waiting.append(part)
-            if waiting and (part is None or sum(map(len, waiting)) >= _BLOCK):
+            if waiting and (part is None or sum(map(len, waiting)) >= BLOCK):
                 attacks, waiting = np.concatenate(waiting), []
                 for witness in witnesses:
                     attacks = attacks[self.left(attacks, pool.supply[witness], pool.demand[witness], wanted)]

@@ -92,8 +92,8 @@ def rejected() -> Specimen:
 PAGES = {"robust": (lambda: image_specimen((1, 16)), "Verified", (26, 127, 75)),
          "refuted": (lambda: robust_vectors.bases().witness, "Counterexample: not robust", (138, 42, 143)),
          "region": (lambda: region_vectors.bases().mixed, "Verified", (26, 127, 75)),
-         "grid": (grid_hand.tree, "Verified: no attack sheds more than 40 MW", (26, 127, 75)),
-         "defence": (grid_limit_vectors.limit, "Verified: no defence guarantees less than 40 MW", (26, 127, 75)),
+         "grid": (grid_hand.tree, "Verified: no attack sheds more than 40 MW (transport)", (26, 127, 75)),
+         "defence": (grid_limit_vectors.limit, "Verified: no defence guarantees less than 40 MW (transport)", (26, 127, 75)),
          "accuracy": (accuracy_vectors.specimen, "Verified: certified accuracy", (26, 127, 75)), "rejected": (rejected, "REJECTED", (192, 50, 43))}
 
 

@@ -81,6 +81,6 @@ def test_work_is_the_sum_of_its_parts() -> None:
 
 
 def test_limits_hold_exactly() -> None:
-    for name, most in (("tree_nodes", 7), ("memory", 100 * 2 * (2 + 1) * (1 + 1))):
+    for name, most in (("tree_nodes", 7), ("memory", 100 * 2 * (2 + 1) + 100 * 2 * (2 + 1 + 1 + 1))):
         _three(Limits(**{name: most}).fresh())
         refused("limit-reached", _three, Limits(**{name: most - 1}).fresh())

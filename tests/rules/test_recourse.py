@@ -472,7 +472,7 @@ def test_work_and_memory_are_the_sums_of_their_parts() -> None:
     assert coverage.left(np.array([[0, 1]] * 7), np.zeros(3), np.zeros(3), 0.0).tolist() == [False] * 7
     call, attack, islands = 200_000 + (20_000 << 2), 60 * (2 + 3) + (20 << 2), 5000 * (2 + 3)
     assert limits.spent - before == call + 7 * attack + islands
-    memory = 8 * (4 * 3 * 3 + 2 * 2 + 3 * 2 * 3)
+    memory = 8 * (4 * 3 * 3 + 2 * 2 + 3 * 2 * 3 + 1536 * (10 * 2 + 6 * 3))
     Coverage(network, Limits(memory=memory).fresh())
     refused("limit-reached", Coverage, network, Limits(memory=memory - 1).fresh())
 
@@ -486,7 +486,7 @@ def test_attacks_without_a_proposal_are_not_covered(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 @pytest.mark.parametrize("dispatches", [1, 20])
 def test_every_attack_of_every_block_is_tried(monkeypatch: pytest.MonkeyPatch, size: int, dispatches: int) -> None:
-    monkeypatch.setattr(recourse, "_BLOCK", size)
+    monkeypatch.setattr(recourse, "BLOCK", size)
     network = by_hand([(0, 1, -1, 1)] * 6, [0, 1], [1, 0])
     played, pool = Game((1,) * 6, (True,) * 6, 2), Pool(np.zeros((dispatches, 2)), np.zeros((dispatches, 2)))
     coverage = Coverage(network, Limits().fresh())

@@ -19,7 +19,7 @@ from certify.fields import Record
 from certify.limits import Limits
 from certify.registry import kind as kind_of
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Proved, Refuted, Unknown
-from certify_solvers.grid import pool
+from certify_solvers.grid import answers, pool
 from certify_solvers.grid.prover import Grid
 from kinds import grid as asking
 from kinds import grid_limit
@@ -121,6 +121,22 @@ def test_what_is_asked_is_proved_or_refuted(operator: str) -> None:
             assert Fraction(verified(made, outcome.draft).says["shed_mw_at_most"]) == wanted
             words.add("proved")
     assert words == {"proved", "refuted"}
+
+
+def test_where_attacks_are_many_bad_ones_are_found_by_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_EVERY", 0)
+    rng, worst = np.random.default_rng(12), 0
+    for _ in range(20):
+        made, given, found = question(rng, "dc", lines=(4, 8))
+        outcome = ask("grid-attack", made, {**given, "attack": None})
+        assert isinstance(outcome, Proved)
+        if any(found.plain.consumption):  # units that may consume weaken what is shown of attacks
+            continue
+        shown = float(Fraction(verified(made, outcome.draft).says["shed_mw_at_least"]))
+        truth = float(found.dc.worst(found.free, found.costs, found.budget))
+        assert shown <= truth + 1e-6
+        worst += shown >= truth - ROOM
+    assert worst >= 8
 
 
 def test_the_plan_is_the_best_of_all_and_its_limit_shows_it() -> None:

@@ -21,12 +21,14 @@ from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progr
 from certify_solvers.grid.cuts import promising
 from certify_solvers.grid.dispatch import DispatchLP, exact_dual
 from certify_solvers.grid.emission import forest_arrays, pool_arrays, tree_arrays
+from certify_solvers.grid.hunt import Hunt
 from certify_solvers.grid.nodelp import SolverFailed
 from certify_solvers.grid.plan import Stopped, plan
-from certify_solvers.grid.pool import QUANTUM, PoolSearch, TooTight
+from certify_solvers.grid.pool import QUANTUM, PoolSearch, TooTight, sets
 from certify_solvers.grid.switching import SwitchSearch
 from certify_solvers.grid.tree import Attack, Search, Tree
 
+_EVERY = 100_000  # sets of lines that are few enough to look at each attack for the worst one
 _GUESSES, _SWITCH_ROOM = 40, Fraction(2, 10**5)  # attacks to start from; MW by which bounds on forests may exceed what the programs say
 
 
@@ -158,8 +160,9 @@ def _attack(problem: Problem, network: Network, played: Game, stop: Callable[[],
     lines = None if rows is None else tuple(sorted(require_attack(rows_of(network), played, rows, problem.given["defended"])))
     if dc:
         if lines is None:
-            search = PoolSearch(network, played, problem.limits, stop, progress)
-            lines = search.run(finish=False).attack
+            every = sum(sets(played)) <= _EVERY
+            lines = (PoolSearch(network, played, problem.limits, stop, progress).run(finish=False).attack if every
+                     else Hunt(network, played, stop, progress).run())
         draft = _dual_attack(problem, lines)
     else:
         tree = Search(network, played, stop, progress)

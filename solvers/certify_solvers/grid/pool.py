@@ -57,7 +57,7 @@ class Sweep:
     hurried: bool = False
 
 
-def _sets(played: Game) -> list[int]:
+def sets(played: Game) -> list[int]:
     """Return how many sets of lines there are of each size that an attack can have, up to a size with more than are ever looked at."""
     costs = sorted(cost for cost, free in zip(played.costs, played.free, strict=True) if free and cost <= played.budget)
     counts: list[int] = []
@@ -135,11 +135,11 @@ class PoolSearch:
 
     def needed(self, seen: int = 0) -> float:
         """Return the seconds that a hurried look at all but `seen` attacks and the check of it all take by the pace so far; 0 while it is unknown."""
-        return self.pace * (2 * sum(_sets(self.played)) - seen)
+        return self.pace * (2 * sum(sets(self.played)) - seen)
 
     def _typical(self) -> int:
-        sets = _sets(self.played)
-        return sets.index(max(sets))
+        counts = sets(self.played)
+        return counts.index(max(counts))
 
     def _late(self, seen: int) -> bool:
         return self.sweep.hurried or self.stop() or self.time_left() < self.needed(seen)

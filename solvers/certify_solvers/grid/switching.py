@@ -23,7 +23,7 @@ from certify_solvers.grid.dispatch import DispatchLP
 from certify_solvers.grid.forest import ForestTree, PairLP
 from certify_solvers.grid.pool import QUANTUM
 
-_MANY, _RAISE = 800, 1.05  # leaves of a tree that is small enough; by how much, or by 1 % of the demand, the target is raised where it is not
+_MANY, _RAISE = 800, 1.05  # leaves of a tree that is small enough; by how much the target is raised where it is not, from 1 % of the demand at least
 _ROUNDS, _EPS, _MARGIN, _UNITS = 8, 1e-7, 1e-5, 10**6  # MW within which a bound counts as met; units of a MW that flows are rounded to
 Integers = np.ndarray[Any, Any]
 
@@ -61,7 +61,7 @@ class SwitchSearch:
                 self.progress("searching", {"nodes": len(tree.nodes), "open": len(stack), "MW": f"{target:.6g}"})
             affordable = free & (self.costs <= budget)
             if not demanded and len(tree.witnesses) > _MANY and not self.stop():
-                return self.run(max(target * _RAISE, target + float(self.network.total) / 100), False)
+                return self.run(max(target * _RAISE, float(self.network.total) / 100), False)
             if self.stop():
                 if demanded:
                     return None
