@@ -47,7 +47,7 @@ def prove(policy: Policy, circuit: Circuit, statement: Statement, claim: bytes, 
     sizes = shape(policy, layout)
     field = Extension(sizes.degree)
     cells = filled(layout, layout.ranged, tables)
-    counted = np.bincount(cells[cells < 1 << LIMB].astype(np.int64), minlength=1 << LIMB).astype(np.uint64)
+    counted = multiplicities(cells)
     free = filled(layout, layout.free, {MULTIPLICITY: counted})
     limbs, words = _split(cells[len(layout.model) :])
     certificate = ligero_prover.commit_certificate(sizes, limbs, np.concatenate([words, free]), draw)
@@ -81,6 +81,11 @@ def filled(layout: Layout, rows: Sequence[int], tables: Tables) -> Words:
         for index in range((place.stored - 1 >> layout.columns) + 1):
             found[number[(place.start >> layout.columns) + index]] = grid[index]
     return found
+
+
+def multiplicities(cells: Words) -> Words:
+    """Return how often each integer of the lookup's table occurs."""
+    return np.bincount(cells[cells < 1 << LIMB].astype(np.int64), minlength=1 << LIMB).astype(np.uint64)
 
 
 def residues(values: Integers) -> Words:

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
+from math import prod
 
 from certify.errors import Rejected
 from certify.limits import Limits
@@ -26,12 +25,13 @@ from certify_zk.merkle import DIGEST_BYTES
 from certify_zk.policy import LEVELS, Policy
 from certify_zk.publics import public_values
 from certify_zk.reed_solomon import Code
-from certify_zk.relations import Block
+from certify_zk.relations import ONE, Block
 from certify_zk.soundness import Counts, Ledger, Parameters
 from certify_zk.statement import Statement
 from certify_zk.transcript import Transcript
 
-_CLAIM, _STEP = 1 << 19, 1 << 17  # operations of a claim's weight and of a round, in all
+_CLAIM, _STEP, _ENTRY = 1 << 19, 1 << 17, 1 << 11
+"""Operations of a claim with its weight, of a round, and of an entry of a public block or of a table of rows, in both runs."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,13 @@ def count(policy: Policy, statement: Statement, made: Circuit, arranged: Layout)
 
 def _cost(made: Circuit, arranged: Layout) -> int:
     """Return elementary operations of two runs: one claim at most for each term of a relation, and all rounds."""
-    terms = sum(len(form.terms) for relation in made.relations for identity in relation.identities()
-                for form in (identity.left, identity.right, *(factor.form for product in identity.products for factor in product.factors)))
+    terms, entries = 0, 0
+    for relation in made.relations:
+        for identity in relation.identities():
+            for form in (identity.left, identity.right, *(factor.form for product in identity.products for factor in product.factors)):
+                terms += len(form.terms)
+                public = [made.blocks[term.block] for term in form.terms if term.block != ONE and made.blocks[term.block].kind == "public"]
+                entries += sum(prod(block.shape) for block in public)
     depth = arranged.rows + arranged.columns
-    entries = sum(int(np.prod(block.shape)) for block in made.blocks.values() if block.kind == "public")
     rounds = depth * depth + 16 * 16 + 16 * len(made.relations)
-    return _CLAIM * terms + _STEP * rounds + (1 << 12) * (entries * len(made.relations) + (2 << arranged.rows))
+    return _CLAIM * terms + _STEP * rounds + _ENTRY * (entries + (8 << arranged.rows))
