@@ -44,7 +44,7 @@ from certify_zk.layout import BlockClaim, Claim, Layout, Point, below
 from certify_zk.lookup import lookup
 from certify_zk.policy import Policy
 from certify_zk.publics import Objects
-from certify_zk.relations import ONE, Block, Factor, Form, Identity
+from certify_zk.relations import ONE, Block, Factor, Form, Identity, of
 from certify_zk.statement import Statement
 from certify_zk.sumcheck import Round, rounds
 from certify_zk.transcript import Transcript
@@ -117,6 +117,8 @@ class _Run:
             self.dialogue.check(left, right, identity.code, identity.name)
             return
         if identity.defines is not None:
+            if identity.left != of(identity.defines):
+                raise ValueError(f"{identity.name} defines nothing: its left side is no constant")
             self.defined.add(BlockClaim(identity.defines, (row,)))
         claim = self._form(identity.left, [at[letter] for letter in "ij"[: _axes(identity, self.circuit.blocks)]], None)
         summed, plan = _plan(identity, size, row)
