@@ -18,16 +18,19 @@ from certify_zk.circuit import Circuit
 from certify_zk.dialogue import Dialogue
 from certify_zk.evaluation import violations
 from certify_zk.field import Element, P
+from certify_zk.kernels import vectors
 from certify_zk.layout import BlockClaim, Claim
+from certify_zk.lookup_prover import tree
 from certify_zk.policy import Policy
 from certify_zk.relations import Gated, Inner, Relation
-from certify_zk.statement import Rows, Statement
+from certify_zk.statement import Box, Rows, Score, Statement
+from certify_zk.sumcheck_prover import word
 from certify_zk.verifier import arrangement
 from certify_zk.witness import Choices, Integers
 from zk.arguments import Case, case, played, small, verdict
 from zk.forging import Forger, forged
 from zk.test_argument import NETWORKS
-from zk.test_attacks import FULL, LIES, STOPPED, STORED, Problem, at, problem
+from zk.test_attacks import FULL, LIES, STOPPED, STORED, Floors, Problem, at, problem
 from zk.tiny import specimen
 
 
@@ -95,6 +98,97 @@ def test_a_false_statement_is_not_verified() -> None:
     assert played(replace(given, statement=false)) == "relation-margin"
     swapped = Statement(statement.regions, Rows(rows.coefficients[::-1], rows.thresholds))
     assert played(replace(given, statement=swapped)) == "relation-margin"
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_a_floor_of_what_is_subtracted_is_found(wrapped: bool) -> None:
+    policy, model, statement = FULL
+    run = Floors(small(policy), model, statement, Choices(), {}, wrapped)
+    run.all()
+    given = tidied(run.policy, statement, run.circuit, run.tables)
+    assert played(given) == expected(given) == ("relation-lookup" if wrapped else "relation-floor")
+
+
+def test_a_huge_intercept_is_out_of_range() -> None:
+    given = case(*FULL)
+    tables = {name: np.array(table) for name, table in given.tables.items() if name.startswith("region0.layer1.intercept")}
+    tables["region0.layer1.intercept.0"][0] += 3 << 13
+    tables["region0.layer1.intercept.narrow"] = tables["region0.layer1.intercept.0"] << 4 & 65535
+    given = given.tampered(tables)
+    assert played(given) == expected(given) == "relation-range"
+
+
+@pytest.mark.parametrize("name", ["region0.pass2.c3", "region0.pass3.step2.c1", "region0.pass3.bias", "region0.pass3.step1.c2"])
+def test_a_constant_that_is_none_is_found(name: str) -> None:
+    given = case(*(STOPPED if name == "region0.pass2.c3" else FULL))
+    table = np.array(given.tables[name]).astype(object)
+    table[0] -= 1 << 8
+    given = given.tampered({name: table})
+    assert played(given) == expected(given) and expected(given) in ("relation-constant", "relation-step")
+
+
+def test_two_boxes_have_one_pair_of_ends() -> None:
+    policy, model, statement = FULL
+    both = Statement((statement.regions[0], Box((0,) * 3, (1,) * 3)), Score(1, 1 << 31))
+    assert played(case(policy, model, both)) == "verified"
+    lies = {"least": at(0, 1), "gap.slack": at(0, 1)} | {f"region{index}.pass3.slack": lambda values: values - [16, 0] for index in (0, 1)}
+    for wrapped, code in ((True, "relation-lookup"), (False, "relation-margin")):
+        assert played(forgery((policy, model, both), lies, wrapped)) == code
+
+
+def test_integers_of_a_statement_are_in_their_ranges() -> None:
+    policy, model, statement = FULL
+    given = case(policy, model, statement)
+    committed = given.commit()
+    made, rows = given.prove(committed), statement.asked
+    assert isinstance(rows, Rows)
+    for asked in (Rows(rows.coefficients, ((P + 1) >> 16, 0)), Rows(((128, -1, 0), (1, 0, -1)), rows.thresholds), Score(0, 1 << 32)):
+        assert verdict(given, made, committed.root, Statement(statement.regions, asked)) == "property-range"
+
+
+def test_tableaux_of_other_sizes_are_malformed() -> None:
+    given = case(*FULL)
+    model = given.commit()
+    more = prover.ligero_prover.commit(verifier.shape(given.policy, arrangement(given.policy, given.circuit.blocks.values())).code,
+                                       np.concatenate([model.tableau.limbs] * 2), model.tableau.words, np.random.default_rng(1).bytes)
+    made = given.prove(model)
+    longer = np.concatenate([made.opening.columns[0]] * 2, axis=1)
+    opening = replace(made.opening, columns=(longer, made.opening.columns[1]))
+    assert verdict(given, replace(made, opening=opening), model.root) == "argument-malformed"
+    assert verdict(given, made, more.root) == "relation-lookup"
+    assert verdict(given, made, model.root, policy=small(given.policy, 128)) == "argument-malformed"
+
+
+class Late(prover.Answers):
+    """A prover that counts a cell which is not in the table once A is known, in the extension field."""
+
+    def roots(self, challenge: Element) -> Sequence[Element]:
+        field = self.field
+        start = len(self.sent)
+        super().roots(challenge)
+        table = self._trees[1].layers[0]
+        missing = field.inverse(field.subtract(challenge, field.embed(70000)))  # 1 / (A - f), to be m / (A - 0)
+        table[0][0, 0] = vectors.add(table[0][0, 0], word(field.multiply(missing, challenge)))
+        self._trees[1] = tree(*table, (0,), 0)
+        (p, q), (p_table, q_table) = (grown.root for grown in self._trees)
+        assert field.multiply(p, q_table) == field.multiply(p_table, q)
+        del self.sent[start:]
+        return self._say(p, q, p_table, q_table, field.inverse(field.multiply(q, q_table)))
+
+
+def test_multiplicities_that_are_not_committed_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = case(*FULL)
+    table = np.array(given.tables["region0.pass3.slack.0"]).astype(np.int64)
+    table[0] = 70000
+    given = given.tampered({"region0.pass3.slack.0": table})
+    assert played(given) == "relation-lookup"
+    real = prover.Answers
+    monkeypatch.setattr(prover, "Answers", Late)
+    assert played(given) == "relation-margin"  # the lookup holds, and is only refuted by the batch
+    monkeypatch.setattr(verifier, "circuit", lambda policy, statement: replace(given.circuit, relations=()))
+    assert played(replace(given, circuit=replace(given.circuit, relations=()))) == "argument-constraints"
+    monkeypatch.setattr(prover, "Answers", real)
+    assert played(replace(given, circuit=replace(given.circuit, relations=()))) == "relation-lookup"
 
 
 def test_a_phantom_neuron_in_the_padding_is_found() -> None:

@@ -72,8 +72,7 @@ def test_weights_of_matrices_of_all_small_sizes(columns: int) -> None:
     for a, b in product(range(1, 10), repeat=2):
         block = Block("x", (a, b), "certificate")
         made = layout([Block("m", (3,), "model"), block, Block("y", (2, 3), "certificate")], columns)
-        if columns == 3 or (a + b) % 3 == 0:
-            check(made, block, rng)
+        check(made, block, rng)
         place = made.places["x"]
         assert place.stored == block.cells and place.start % (block.shape[0] * block.shape[1]) == 0
 

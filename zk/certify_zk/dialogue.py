@@ -58,7 +58,10 @@ class Source(Protocol):
 
 
 class Recorded:
-    """The source of a verifier: messages in the order in which they were sent; raises Rejected `argument-malformed` where they end early."""
+    """The source of a verifier: messages in the order in which they were sent; its methods are those of `Source`, and need not know what is asked.
+
+    Raises Rejected `argument-malformed` where the messages end early.
+    """
 
     def __init__(self, messages: Sequence[Element]) -> None:
         self._messages, self._read = messages, 0

@@ -30,8 +30,8 @@ from certify_zk.soundness import Counts, Ledger, Parameters
 from certify_zk.statement import Statement
 from certify_zk.transcript import Transcript
 
-_CLAIM, _STEP, _ENTRY = 1 << 19, 1 << 17, 1 << 11
-"""Operations of a claim with its weight, of a round, and of an entry of a public block or of a table of rows, in both runs."""
+_CLAIM, _STEP, _ENTRY, _ROW = 1 << 19, 1 << 17, 1 << 11, 1 << 14
+"""Operations of a claim with its weight, of a round, and of an entry of a public block or of a table of rows, in both runs; of a row's place."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ def verify(policy: Policy, model_root: bytes, statement: Statement, claim: bytes
     Raises Declined `commitment-*`, `property-range` or `limit-reached`; Rejected `claim-vacuous`, `argument-*`, or the code of a relation.
     """
     made = circuit(policy, statement)
+    limits.spend(_ROW * (made.cells // policy.columns + len(made.blocks)), "placing the cells of a circuit")
     arranged = arrangement(policy, made.blocks.values())
     sizes = shape(policy, arranged)
     limits.spend(_cost(made, arranged), "checking the messages of an argument")
