@@ -17,6 +17,7 @@ from certify_zk.lookup import lookup
 from certify_zk.lookup_prover import Layer, tree
 from certify_zk.prover import Answers, multiplicities
 from certify_zk.relations import Block
+from certify_zk.sumcheck import polynomial, value
 from certify_zk.sumcheck_prover import element
 from certify_zk.transcript import Transcript
 
@@ -52,13 +53,13 @@ def test_what_is_left_of_a_lookup_is_true(columns: int, rows: int, degree: int) 
     cells = random_cells(made, columns)
     answers = source(made, cells, degree=degree)
     field, dialogue = answers.field, Dialogue(Transcript(), answers.field, answers, True)
-    (ranged, value), (table, numerator) = lookup(dialogue, made)
+    (ranged, cells_value), (table, numerator) = lookup(dialogue, made)
     assert isinstance(ranged, RangedClaim) and isinstance(table, BlockClaim) and table.block == MULTIPLICITY
     weights, total = field.equality(ranged.row), field.zero
     for row, line in zip(made.ranged, cells.tolist(), strict=True):
         nothing = [[0] * len(line)] * (degree - 1)
         total = field.add(total, field.multiply(weights[row], field.multilinear([line, *nothing], ranged.column)))
-    assert total == value
+    assert total == cells_value
     counts = multiplicities(cells).tolist()
     assert field.multilinear([counts, *[[0] * len(counts)] * (degree - 1)], table.points[0]) == numerator
     depth = made.rows + columns
@@ -69,44 +70,39 @@ def test_what_is_left_of_a_lookup_is_true(columns: int, rows: int, degree: int) 
 def test_layers_are_sums_over_their_rows_absent_ones_too() -> None:
     field, rng = Extension(2), np.random.default_rng(1)
     existing, rows, columns = (0, 1, 4), 3, 2
-    p, q = (rng.integers(0, P, (1 << columns, len(existing), 2), dtype=np.uint64) for _ in range(2))
+    p, q = (rng.integers(0, P, (len(existing), 1 << columns, 2), dtype=np.uint64) for _ in range(2))
     grown = tree(p, q, existing, rows)
     fractions = {}
     for c in range(1 << columns):
         for r in range(1 << rows):
             at = existing.index(r) if r in existing else None
-            fractions[r, c] = (field.zero, field.one) if at is None else (element(p[c, at]), element(q[c, at]))
+            fractions[r, c] = (field.zero, field.one) if at is None else (element(p[at, c]), element(q[at, c]))
     top, bottom = field.zero, field.one
     for a, b in fractions.values():
         top, bottom = field.add(field.multiply(top, b), field.multiply(a, bottom)), field.multiply(bottom, b)
     assert grown.root == (top, bottom)
     row, column, factor = ([tuple(int(w) for w in rng.integers(0, P, 2, dtype=np.uint64)) for _ in range(n)] for n in (3, 1, 1))
-    layer = Layer(field, grown, tuple(row), tuple(column), factor[0])
     expected, eq_row, eq_column = field.zero, field.equality(row), field.equality(column)
     for c in range(2):
         for r in range(1 << rows):
             (p0, q0), (p1, q1) = fractions[r, c], fractions[r, c + 2]
             inner = field.add(field.add(field.multiply(p0, q1), field.multiply(p1, q0)), field.multiply(factor[0], field.multiply(q0, q1)))
             expected = field.add(expected, field.multiply(field.multiply(eq_row[r], eq_column[c]), inner))
-    constant, leading = layer.round()
-    layer.bind(field.zero)
-    ends = [constant]
-    for _ in range(2):  # g(0) by the rounds at 0, and g(1) by those at 1
-        state = layer if len(ends) == 1 else Layer(field, grown, tuple(row), tuple(column), factor[0])
-        if len(ends) == 2:
-            state.round()
-            state.bind(field.one)
-        claim = field.zero
-        p0, p1, q0, q1 = state.parts
+
+    ends = {}
+    for at in ((0, 0), (1, 0), (5, 3)):  # the polynomial of the first round, from what is left behind it
+        some = tree(p.copy(), q.copy(), existing, rows)
+        del some.layers[2:]
+        layer = Layer(field, some, tuple(row), tuple(column), factor[0])
+        constant, leading = layer.round()
+        layer.bind(at)
+        ends[at] = field.zero
         for r in range(1 << rows):
-            a, b, c, d = (element(part[r]) for part in (p0, p1, q0, q1))
+            a, b, c, d = (element(part[r]) for part in layer.parts)
             inner = field.add(field.add(field.multiply(a, d), field.multiply(b, c)), field.multiply(factor[0], field.multiply(c, d)))
-            claim = field.add(claim, field.multiply(eq_row[r], inner))
-        ends.append(claim)
-    assert ends[0] == ends[1]
-    rho = column[0]
-    assert field.add(field.multiply(field.subtract(field.one, rho), ends[1]), field.multiply(rho, ends[2])) == expected
-    assert leading != field.zero
+            ends[at] = field.add(ends[at], field.multiply(eq_row[r], inner))
+    coefficients = polynomial(field, expected, [constant, leading], column[0])
+    assert ends == {at: value(field, coefficients, at) for at in ends}
 
 
 @pytest.mark.parametrize("bad", [65536, 70000, P - 1, P - 65536])

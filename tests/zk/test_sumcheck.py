@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -67,6 +68,18 @@ def test_rounds_end_at_the_products_of_the_factors(extension: int, bits: int, sp
             expected = field.add(expected, term)
         assert (end == expected) is not false
         assert dialogue.counts["rounds"] == degree * bits and dialogue.counts["messages"] == degree * bits
+
+
+def test_a_check_compares_all_coefficients() -> None:
+    for degree in (2, 3):
+        field = Extension(degree)
+        for strict in (True, False):
+            dialogue = Dialogue(Transcript(), field, Silent(degree), strict)
+            dialogue.check((5,) * degree, (5,) * degree, "x", "a sum")
+            for place in range(degree):
+                other = tuple(5 + (place == index) for index in range(degree))
+                with pytest.raises(Rejected, match="a sum does not hold") if strict else nullcontext():
+                    dialogue.check((5,) * degree, other, "x", "a sum")
 
 
 def test_polynomials_are_those_that_the_claim_leaves() -> None:

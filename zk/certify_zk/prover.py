@@ -22,7 +22,7 @@ from certify_zk.kernels.vectors import Words, add, between, embedded, multiply, 
 from certify_zk.layout import MULTIPLICITY, BlockClaim, Claim, Layout, Point, RangedClaim, limits
 from certify_zk.ligero_prover import Committed, Draw
 from certify_zk.lookup import CELLS
-from certify_zk.lookup_prover import Layer, Tree, tree
+from certify_zk.lookup_prover import Layer, Tree, bound, spread, strips, tree
 from certify_zk.policy import Policy
 from certify_zk.publics import public_values
 from certify_zk.relations import ONE, Block, Factor, Form, Identity
@@ -98,7 +98,7 @@ def residues(values: Integers) -> Words:
 
 @dataclass
 class _Batch:
-    """Cells and weights, [columns, existing rows, degree] until there is one column, and then [virtual rows, degree]."""
+    """Cells and weights, [existing rows, columns, degree] until there is one column, and then [virtual rows, degree]."""
 
     cells: Words
     weights: Words
@@ -121,11 +121,10 @@ class Answers:
     def roots(self, challenge: Element) -> Sequence[Element]:
         """Grow both trees."""
         field, degree, layout = self.field, self.field.degree, self.layout
-        ones = np.zeros((1 << layout.columns, len(layout.ranged), degree), np.uint64)
-        ones[..., 0] = 1
-        cells = subtract(word(challenge), embedded(self.cells[: len(layout.ranged)].T, degree))
-        table = embedded(self.tables[MULTIPLICITY][:, None], degree)
-        poles = subtract(word(challenge), embedded(np.arange(1 << LIMB, dtype=np.uint64)[:, None], degree))
+        cells = subtract(word(challenge), embedded(self.cells[: len(layout.ranged)], degree))
+        ones = embedded(np.ones(cells.shape[:2], np.uint64), degree)
+        table = embedded(self.tables[MULTIPLICITY][None], degree)
+        poles = subtract(word(challenge), embedded(np.arange(1 << LIMB, dtype=np.uint64)[None], degree))
         self._trees = [tree(ones, cells, layout.ranged, layout.rows), tree(table, poles, (0,), 0)]
         (p, q), (p_table, q_table) = (grown.root for grown in self._trees)
         both = field.multiply(q, q_table)
@@ -219,7 +218,7 @@ class Answers:
             else:
                 self._weigh(claim, power, weights, number)
             power = self.field.multiply(power, factor)
-        self._state = _Batch(embedded(np.ascontiguousarray(self.cells.T), degree), np.ascontiguousarray(np.moveaxis(weights, 0, 1)))
+        self._state = _Batch(embedded(self.cells, degree), weights)
 
     def _weigh(self, claim: BlockClaim, power: Element, weights: Words, number: Mapping[int, int]) -> None:
         """Add the weights of a claim about a block."""
@@ -243,11 +242,7 @@ class Answers:
             return self._say(*self._state.round(degree))
         if isinstance(self._state, Layer):
             return self._say(*self._state.round())
-        some = self._batched()
-        half = len(some.cells) // 2
-        pairs = [(part[:half], subtract(part[half:], part[:half])) for part in (some.cells, some.weights)]
-        products = [multiply(pairs[0][index], pairs[1][index]).reshape(-1, self.field.degree) for index in (0, 1)]
-        return self._say(*(element(total(each)) for each in products))
+        return self._say(*self._batch_round())
 
     def bind(self, challenge: Element) -> None:
         """Set a round's variable."""
@@ -255,20 +250,33 @@ class Answers:
             self._state.bind(challenge)
             return
         some, at = self._batched(), word(challenge)
-        half = len(some.cells) // 2
-        some.cells, some.weights = (between(part[:half], part[half:], at) for part in (some.cells, some.weights))
-        if some.cells.ndim == 3 and len(some.cells) == 1:
-            some.cells, some.weights = (self._spread(part[0]) for part in (some.cells, some.weights))
+        if some.cells.ndim == 2:
+            half = len(some.cells) // 2
+            some.cells, some.weights = (between(part[:half], part[half:], at) for part in (some.cells, some.weights))
+            return
+        some.cells, some.weights = (bound(part, at) for part in (some.cells, some.weights))
+        if some.cells.shape[1] == 1:
+            some.cells, some.weights = (spread(part[:, 0], self.layout.physical, self.layout.rows, 0) for part in (some.cells, some.weights))
+
+    def _batch_round(self) -> list[Element]:
+        """Return constant and quadratic coefficient of the sum of cells times weights."""
+        some, degree = self._batched(), self.field.degree
+        if some.cells.ndim == 2:
+            half = len(some.cells) // 2
+            ends = [(part[:half], subtract(part[half:], part[:half])) for part in (some.cells, some.weights)]
+            return [element(total(multiply(first, second))) for first, second in zip(*ends, strict=True)]
+        half = some.cells.shape[1] // 2
+        sums = np.zeros((2, len(some.cells), degree), np.uint64)
+        for strip in strips(len(some.cells), half):
+            ends = [(part[strip, :half], subtract(part[strip, half:], part[strip, :half])) for part in (some.cells, some.weights)]
+            for found, first, second in zip(sums, *ends, strict=True):
+                found[strip] = total(multiply(first, second))
+        return [element(total(found)) for found in sums]
 
     def _batched(self) -> _Batch:
         if not isinstance(self._state, _Batch):
             raise ValueError("no sumcheck is open")
         return self._state
-
-    def _spread(self, values: Words) -> Words:
-        found = np.zeros((1 << self.layout.rows, self.field.degree), np.uint64)
-        found[list(self.layout.physical)] = values
-        return found
 
     def value(self) -> Element:
         """Return the cells' value where the batch ended."""
