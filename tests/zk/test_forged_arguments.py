@@ -358,3 +358,10 @@ def test_without_a_relation_that_defines_a_constant_nothing_is_verified(monkeypa
         monkeypatch.setattr(verifier, "circuit", lambda policy, statement, fewer=fewer: fewer)
         with pytest.raises(ValueError, match="no relation defines"):
             verdict(given, made, model.root)
+
+
+def test_integers_of_all_types_become_residues() -> None:
+    for values in (np.array([0, 1, -1, -(1 << 63), (1 << 63) - 1]), np.array([0, 65535], np.uint16), np.array([P - 1, 5], np.uint64),
+                   np.array([-P, -1, 3 * P + 2, -(1 << 90)], object), np.array([True, False]), np.array([-3, 4], np.int16)):
+        found = prover.residues(values)
+        assert found.dtype == np.uint64 and found.tolist() == [int(value) % P for value in values]

@@ -91,9 +91,12 @@ def multiplicities(cells: Words) -> Words:
 def residues(values: Integers) -> Words:
     """Return integers modulo p."""
     table = np.asarray(values)
-    if table.dtype == np.uint64:
-        return table
-    return (table.astype(object) % P).astype(np.uint64)
+    if table.dtype == object:
+        return (table % P).astype(np.uint64)
+    words: Words = table.astype(np.uint64)
+    if table.dtype.kind == "i":
+        words[table < 0] += np.uint64(P)  # 2^64 more than the integer, and p more modulo 2^64
+    return words
 
 
 @dataclass
