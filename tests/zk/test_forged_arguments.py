@@ -19,7 +19,7 @@ from certify_zk.dialogue import Dialogue
 from certify_zk.evaluation import violations
 from certify_zk.field import Element, P
 from certify_zk.kernels import vectors
-from certify_zk.layout import BlockClaim, Claim
+from certify_zk.layout import MULTIPLICITY, BlockClaim, Claim
 from certify_zk.lookup_prover import tree
 from certify_zk.policy import Policy
 from certify_zk.relations import Gated, Inner, Relation
@@ -365,3 +365,35 @@ def test_integers_of_all_types_become_residues() -> None:
                    np.array([-P, -1, 3 * P + 2, -(1 << 90)], object), np.array([True, False]), np.array([-3, 4], np.int16)):
         found = prover.residues(values)
         assert found.dtype == np.uint64 and found.tolist() == [int(value) % P for value in values]
+
+
+def test_cells_that_are_looked_up_are_those_that_are_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slack below 0, wrapped: relations hold, and the prover looks up 0 in its place."""
+    rows = FULL[2].asked
+    assert isinstance(rows, Rows)
+    given = forgery((*FULL[:2], Statement(FULL[2].regions, Rows(rows.coefficients, (1 << 20,) * 2))), {}, True)
+    assert played(given) == expected(given) == "relation-lookup"
+
+    class Elsewhere(prover.Answers):
+        def roots(self, challenge: Element) -> Sequence[Element]:
+            committed, count = self.cells, len(self.layout.ranged)
+            self.cells = np.where(committed < 1 << 16, committed, 0).astype(np.uint64)
+            self.tables[MULTIPLICITY] = real(self.cells[:count])
+            found = super().roots(challenge)
+            self.cells = committed
+            return found
+    real = prover.multiplicities
+    monkeypatch.setattr(prover, "multiplicities", lambda cells: real(np.where(cells < 1 << 16, cells, 0).astype(np.uint64)))
+    monkeypatch.setattr(prover, "Answers", Elsewhere)
+    assert played(given) == "argument-constraints"
+
+
+def test_points_of_rows_and_of_columns_are_independent() -> None:
+    """What is added to the matrix is antisymmetric, so where both points are equal its extension is 0."""
+    given = case(*FULL)
+    name = "region0.pass3.step2.rest.0"
+    table = np.array(given.tables[name]).astype(np.int64)
+    table[0, 1] += 1
+    table[1, 0] -= 1
+    given = given.tampered({name: table})
+    assert played(given) == expected(given) == "relation-step"
