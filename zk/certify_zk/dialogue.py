@@ -72,11 +72,6 @@ class Recorded:
             raise Rejected("argument-malformed", f"there are {len(self._messages)} messages, and more are needed", where="evidence.messages")
         return self._messages[self._read - count : self._read]
 
-    def end(self) -> None:
-        """Raise Rejected `argument-malformed` unless all messages were read."""
-        if self._read != len(self._messages):
-            raise Rejected("argument-malformed", f"there are {len(self._messages)} messages of {self._read}", where="evidence.messages")
-
     def roots(self, challenge: Element) -> Sequence[Element]:
         return self._next(5)
 

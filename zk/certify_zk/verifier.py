@@ -61,10 +61,9 @@ def verify(policy: Policy, model_root: bytes, statement: Statement, claim: bytes
     if len(messages) != counted.messages:
         raise Rejected("argument-malformed", f"there are {len(messages)} messages of {counted.messages}", where="evidence.messages")
 
-    roots, field, source = (model_root, given.root), Extension(sizes.degree), Recorded(messages)
+    roots, field = (model_root, given.root), Extension(sizes.degree)
     transcript = argument.begin(policy, statement, claim, roots)
-    remaining = argument.run(Dialogue(transcript, field, source, True), made, arranged, public_values(policy, statement))
-    source.end()
+    remaining = argument.run(Dialogue(transcript, field, Recorded(messages), True), made, arranged, public_values(policy, statement))
     weights = field.equality(remaining.row)
     verify_claim(transcript, sizes, roots, [weights[r] for r in arranged.physical], remaining.column, remaining.value, given.opening, limits)
     return ledger
