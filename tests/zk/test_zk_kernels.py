@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from certify_zk.field import Extension, P, evaluate
-from certify_zk.kernels import goldilocks, sums
+from certify_zk.kernels import goldilocks, sums, vectors
 from certify_zk.kernels.ntt import encode, transpose
 from certify_zk.reed_solomon import Code
 
@@ -130,3 +130,23 @@ def test_equality_tables(degree: int) -> None:
     for size in range(6):
         point = [tuple(row) for row in random.integers(0, P, (size, degree), dtype=np.uint64).tolist()]
         assert [tuple(row) for row in sums.equality(point, degree).tolist()] == Extension(degree).equality(point)
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_arrays_of_elements(degree: int) -> None:
+    random, field = np.random.default_rng(10), Extension(degree)
+    a, b = (random.integers(0, P, (6, 4, degree), dtype=np.uint64) for _ in range(2))
+    a[0], b[1], a[2], b[2] = P - 1, P - 1, P - 1, P - 1
+    a[3], b[4] = 0, 0
+    at = random.integers(0, P, degree, dtype=np.uint64)
+    found = {"add": vectors.add(a, b), "subtract": vectors.subtract(a, b), "multiply": vectors.multiply(a, b), "between": vectors.between(a, b, at)}
+    for index in np.ndindex(6, 4):
+        x, y = (tuple(map(int, part[index])) for part in (a, b))
+        t = tuple(map(int, at))
+        expected = {"add": field.add(x, y), "subtract": field.subtract(x, y), "multiply": field.multiply(x, y),
+                    "between": field.add(x, field.multiply(t, field.subtract(y, x)))}
+        assert {name: tuple(map(int, table[index])) for name, table in found.items()} == expected
+    assert (vectors.total(a).astype(object) == a.astype(object).sum(axis=1) % P).all()
+    assert (vectors.multiply(a[:, :1], b[:1]) == vectors.multiply(np.broadcast_to(a[:, :1], a.shape), np.broadcast_to(b[:1], b.shape))).all()
+    assert (vectors.scale(a, np.uint64(P - 3)).astype(object) == a.astype(object) * (P - 3) % P).all()
+    assert (vectors.embedded(a, degree)[..., 0] == a).all() and not vectors.embedded(a, degree)[..., 1:].any()

@@ -22,14 +22,29 @@ from dataclasses import dataclass
 
 from certify.errors import Declined
 from certify_zk.policy import FLOOR_BITS, FLOOR_LEAST, FLOOR_TOP, LINE_BITS, ROOT_BITS, SLACK_BITS, Policy
-from certify_zk.relations import Block, Factor, Form, Gated, Hadamard, Inner, Linear, Product, Relation, Widths, of, power_of_two, require_widths
+from certify_zk.relations import (
+    CONSTANT,
+    Block,
+    Factor,
+    Form,
+    Gated,
+    Hadamard,
+    Inner,
+    Linear,
+    Product,
+    Relation,
+    Widths,
+    of,
+    power_of_two,
+    require_widths,
+)
 from certify_zk.statement import COEFFICIENT, GAP, RADIUS, THRESHOLD, Ball, Box, Rows, Score, Statement
 from certify_zk.values import Value
 from certify_zk.width import LIMB, Interval
 
 MOST_CELLS = 1 << 32
 MOST_STEPS = 1 << 12  # of all passes over all regions: what the checker builds, however few cells they have
-STEP, CONSTANT, FLOOR = "relation-step", "relation-constant", "relation-floor"
+STEP, FLOOR = "relation-step", "relation-floor"
 
 
 @dataclass(frozen=True)

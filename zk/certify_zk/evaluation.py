@@ -17,8 +17,9 @@ import numpy as np
 from certify_zk.circuit import Circuit
 from certify_zk.exact import Integers, added, integers, matmul, multiplied, peak, scaled, summed
 from certify_zk.policy import Policy
-from certify_zk.relations import ONE, Form, Gated, Hadamard, Inner, Linear, Product, Relation, power_of_two
-from certify_zk.statement import Box, Rows, Statement
+from certify_zk.publics import public_values
+from certify_zk.relations import ONE, Form, Gated, Hadamard, Inner, Linear, Product, Relation
+from certify_zk.statement import Statement
 from certify_zk.width import LIMB, PRIME
 
 Tables = Mapping[str, Integers]
@@ -34,19 +35,7 @@ class Violation:
 
 def public_tables(policy: Policy, statement: Statement) -> dict[str, Integers]:
     """Return the tables of the public blocks: the integers of the statement, 0 in padding."""
-    asked = statement.asked
-    found: dict[str, Integers] = {}
-    if isinstance(asked, Rows):
-        found |= {"rows": np.array(asked.coefficients), "thresholds": integers(np.array(asked.thresholds, object))}
-    else:
-        row = np.arange(policy.size(policy.depth)) == asked.output
-        found |= {"rows": np.stack([row, -1 * row]), "gap": np.array([asked.gap])}
-    for index, region in enumerate(statement.regions):
-        if isinstance(region, Box):
-            found |= {f"region{index}.start": np.array(region.lower), f"region{index}.width": np.array(region.width)}
-        else:
-            found |= {f"region{index}.start": np.array(region.centre), f"region{index}.radius": np.array([region.radius])}
-    return {name: padded(integers(values), tuple(map(power_of_two, values.shape))) for name, values in found.items()}
+    return {name: integers(values) for name, values in public_values(policy, statement).items()}
 
 
 def padded(values: Integers, shape: tuple[int, ...]) -> Integers:

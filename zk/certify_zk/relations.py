@@ -4,7 +4,8 @@
 A `Form` is a public linear combination of blocks, entry by entry. A row of a pass over a hidden layer is 2 i + sign for neuron i; a term with a
 `sign` belongs to a block with one entry a neuron, and counts only in rows of that sign. A relation holds at every entry of its power-of-two cube,
 padding included, so the sums over hidden neurons have as many terms as the cube.
-`interval` is made from the fields that state the relation, and so must be whatever checks it: they can't speak of different relations.
+`interval` is made from the fields that state the relation, and so are its `identities`, which is all that the argument checks: they can't speak of
+different relations.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from operator import add, mul
 from certify.errors import Declined
 from certify_zk.width import LIMB, Interval, Ranges, admitted, cell
 
+CONSTANT = "relation-constant"
 ONE = "1"
 """The block whose entries are all 1: constants of a form are its multiples."""
 Widths = tuple[tuple[str, Interval], ...]
@@ -110,6 +112,39 @@ def constant(value: int) -> Form:
 
 
 @dataclass(frozen=True)
+class Factor:
+    """A form in a product, with its axes, one letter an axis of its blocks: "i", "k", "ik" or "kj"."""
+
+    form: Form
+    axes: str
+
+
+@dataclass(frozen=True)
+class Product:
+    """`coefficient` times a product of factors."""
+
+    factors: tuple[Factor, ...]
+    coefficient: int = 1
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a relation claims of the multilinear extensions of its forms: left = right + the sum over k of products, at every entry i or (i, j).
+
+    Both sides are multilinear in i and j once each product is summed over all entries that its factors share more than once. With `outside`, only
+    entries that are not within these dimensions count; `defines` names the constant block that is the left side.
+    """
+
+    name: str
+    code: str
+    left: Form
+    right: Form = Form()
+    products: tuple[Product, ...] = ()
+    outside: tuple[int, ...] | None = None
+    defines: str | None = None
+
+
+@dataclass(frozen=True)
 class Linear:
     """left = right, entry by entry; with `outside`, only at entries that are not within these dimensions.
 
@@ -123,6 +158,10 @@ class Linear:
     right: Form
     narrows: bool = False
     outside: tuple[int, ...] | None = None
+
+    def identities(self) -> tuple[Identity, ...]:
+        """Return what the argument checks."""
+        return (Identity(self.name, self.code, self.left, self.right, outside=self.outside),)
 
     def interval(self, ranges: Ranges) -> Widths:
         """Return the intervals of both sides."""
@@ -149,6 +188,11 @@ class Hadamard:
     first: Form
     second: Form
     defines: str | None = None
+
+    def identities(self) -> tuple[Identity, ...]:
+        """Return what the argument checks."""
+        product = Product((Factor(self.first, "i"), Factor(self.second, "i")))
+        return (Identity(self.name, self.code, self.left, products=(product,), defines=self.defines),)
 
     def interval(self, ranges: Ranges) -> Widths:
         """Return the intervals of both sides."""
@@ -182,6 +226,14 @@ class Gated:
         rising, falling = self.plus.interval(ranges) * self.alpha.interval(ranges), self.minus.interval(ranges) * self.slope.interval(ranges)
         return rising + falling.scaled(-1)
 
+    def identities(self) -> tuple[Identity, ...]:
+        """Return what the argument checks: the step, and its constant."""
+        gates = (self.plus, self.alpha, 1), (self.minus, self.slope, -1)
+        step, total = (tuple(Product((Factor(part, "ik"), Factor(gate, "k"), last), sign) for part, gate, sign in gates)
+                       for last in (Factor(self.weight, "kj"), Factor(self.bias, "k")))
+        return (Identity(self.name, self.code, self.left, products=step),
+                Identity(self.constant, CONSTANT, of(self.constant), products=total, defines=self.constant))
+
     def interval(self, ranges: Ranges) -> Widths:
         """Return the intervals of both sides, and of the constant."""
         a = self._coefficient(ranges)
@@ -191,22 +243,6 @@ class Gated:
     def learn(self, ranges: Ranges) -> None:
         """Take note of the range of the constant."""
         ranges.learn(self.constant, (self._coefficient(ranges) * self.bias.interval(ranges)).summed(self.count))
-
-
-@dataclass(frozen=True)
-class Factor:
-    """A form inside a sum over k, with its axes: "ik", "k" or "kj"."""
-
-    form: Form
-    axes: str
-
-
-@dataclass(frozen=True)
-class Product:
-    """`coefficient` times a product of factors."""
-
-    factors: tuple[Factor, ...]
-    coefficient: int = 1
 
 
 @dataclass(frozen=True)
@@ -223,6 +259,10 @@ class Inner:
     def _sum(self, ranges: Ranges) -> Interval:
         found = [reduce(mul, (factor.form.interval(ranges) for factor in product.factors)).scaled(product.coefficient) for product in self.products]
         return reduce(add, found).summed(self.count)
+
+    def identities(self) -> tuple[Identity, ...]:
+        """Return what the argument checks."""
+        return (Identity(self.name, self.code, self.left, products=self.products, defines=self.defines),)
 
     def interval(self, ranges: Ranges) -> Widths:
         """Return the intervals of both sides."""
