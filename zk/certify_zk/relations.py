@@ -4,8 +4,7 @@
 A `Form` is a public linear combination of blocks, entry by entry. A row of a pass over a hidden layer is 2 i + sign for neuron i; a term with a
 `sign` belongs to a block with one entry a neuron, and counts only in rows of that sign. A relation holds at every entry of its power-of-two cube,
 padding included, so the sums over hidden neurons have as many terms as the cube.
-`interval` is made from the fields that state the relation, and so are its `identities`, which is all that the argument checks: they can't speak of
-different relations.
+`interval` and `identities`, which are all that the argument checks, are made from the same fields: they can't speak of different relations.
 """
 
 from __future__ import annotations
@@ -96,8 +95,8 @@ class Form:
         sides = []
         for sign in (0, 1):
             counted = [term for term in self.terms if term.sign in (None, sign)]
-            bounds = [_one_or(ranges, term.block, limbs).scaled(term.coefficient) for term in counted]
-            sides.append(reduce(add, bounds, Interval(0, 0)))
+            known = [Interval(1, 1) if term.block == ONE else ranges.limb(term.block) if limbs else ranges.of(term.block) for term in counted]
+            sides.append(reduce(add, map(Interval.scaled, known, (term.coefficient for term in counted)), Interval(0, 0)))
         return sides[0].joined(sides[1])
 
 
@@ -129,10 +128,9 @@ class Product:
 
 @dataclass(frozen=True)
 class Identity:
-    """What a relation claims of the multilinear extensions of its forms: left = right + the sum over k of products, at every entry i or (i, j).
+    """What is claimed of the multilinear extensions of forms: left = right + the sum over k of products, at every entry i or (i, j).
 
-    Both sides are multilinear in i and j once each product is summed over all entries that its factors share more than once. With `outside`, only
-    entries that are not within these dimensions count; `defines` names the constant block that is the left side.
+    With `outside`, only entries that are not within these dimensions count; `defines` names the constant block that is the left side.
     """
 
     name: str
@@ -191,8 +189,8 @@ class Hadamard:
 
     def identities(self) -> tuple[Identity, ...]:
         """Return what the argument checks."""
-        product = Product((Factor(self.first, "i"), Factor(self.second, "i")))
-        return (Identity(self.name, self.code, self.left, products=(product,), defines=self.defines),)
+        factors = Factor(self.first, "i"), Factor(self.second, "i")
+        return (Identity(self.name, self.code, self.left, products=(Product(factors),), defines=self.defines),)
 
     def interval(self, ranges: Ranges) -> Widths:
         """Return the intervals of both sides."""
@@ -223,8 +221,7 @@ class Gated:
     count: int
 
     def _coefficient(self, ranges: Ranges) -> Interval:
-        rising, falling = self.plus.interval(ranges) * self.alpha.interval(ranges), self.minus.interval(ranges) * self.slope.interval(ranges)
-        return rising + falling.scaled(-1)
+        return self.plus.interval(ranges) * self.alpha.interval(ranges) + (self.minus.interval(ranges) * self.slope.interval(ranges)).scaled(-1)
 
     def identities(self) -> tuple[Identity, ...]:
         """Return what the argument checks: the step, and its constant."""
@@ -277,10 +274,6 @@ class Inner:
 Relation = Linear | Hadamard | Gated | Inner
 
 
-def _one_or(ranges: Ranges, block: str, limbs: bool) -> Interval:
-    return Interval(1, 1) if block == ONE else ranges.limb(block) if limbs else ranges.of(block)
-
-
 def _both(name: str, left: Form | None, right: Interval, ranges: Ranges) -> Widths:
     return ((name, right),) if left is None else ((name, left.interval(ranges)), (name, right))
 
@@ -288,8 +281,7 @@ def _both(name: str, left: Form | None, right: Interval, ranges: Ranges) -> Widt
 def widths(blocks: Iterable[Block], relations: Iterable[Relation]) -> Widths:
     """Return the intervals of all sides, in order; raises Declined `commitment-width` where a cell has no range."""
     blocks = tuple(blocks)
-    known = {block.name: block.range for block in blocks if block.range is not None}
-    known |= {block.name: cell(LIMB) for block in blocks if block.looked_up and not block.narrowed}
+    known = {block.name: block.range or cell(LIMB) for block in blocks if block.range is not None or (block.looked_up and not block.narrowed)}
     ranges = Ranges(known, frozenset(block.name for block in blocks if block.looked_up))
     found: list[tuple[str, Interval]] = []
     for relation in relations:
