@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import re
 import subprocess
 import sys
@@ -48,9 +49,9 @@ def names() -> list[str]:
 
 
 def shares(runs: int) -> dict[str, int]:
-    """Return how many of `runs` inputs each target gets: about `runs` in all, fewer where one run is a whole check."""
+    """Return how many of `runs` inputs each target gets: at least `runs` in all, fewer where one run is a whole check."""
     weights = {name: _SLOW_SHARE.get(name, 1.0) for name in names()}
-    return {name: max(200, round(runs * weight / sum(weights.values()))) for name, weight in weights.items()}
+    return {name: max(200, math.ceil(runs * weight / sum(weights.values()))) for name, weight in weights.items()}
 
 
 def fuzz(runs: int, seed: int, jobs: int, artifacts: Path | None, tell: Callable[[str], None], only: str = "") -> list[Found]:
