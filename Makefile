@@ -36,7 +36,7 @@ lint: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python benchmarks/nn/large.py
 
-reliability: $(VENV)/.installed  ## measure how the checker holds, and write docs/reliability.md; takes about 20 minutes
+reliability: $(VENV)/.installed  ## measure how the checker holds, and write docs/reliability.md; takes about 40 minutes
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-fuzz.lock
 	$(BIN)/python tests/reliability --write
 
