@@ -167,6 +167,22 @@ def test_the_plan_is_the_best_of_all_and_its_limit_shows_it() -> None:
     assert better >= 6
 
 
+def test_a_plan_is_called_optimal_only_where_its_limit_is_as_large() -> None:
+    rng, gaps, optimal = np.random.default_rng(41), 0, 0
+    for _ in range(700):
+        made, given, found = question(rng, "dc")
+        if not any(found.plain.consumption):
+            continue  # where units may consume, duals show less than the pools
+        asked = {name: value for name, value in given.items() if name != "defended"} | {"budget": 1, "defence_costs": [], "defendable": None}
+        outcome = ask("grid-defence", made, asked)
+        assert isinstance(outcome, Proved)
+        least = max((Fraction(draft.says["shed_mw_at_least"]) for _, draft in outcome.further), default=Fraction(0))
+        close = Fraction(outcome.draft.says["shed_mw_at_most"]) - least <= Fraction(2, 10**4)
+        assert close == (not outcome.left) == ("(optimal)" in outcome.remarks[0])
+        gaps, optimal = gaps + (not close), optimal + close
+    assert gaps >= 1 and optimal >= 20
+
+
 @pytest.mark.parametrize("operator", ["transport", "dc", "dc-switch"])
 def test_without_time_what_was_found_so_far_is_proved(operator: str) -> None:
     rng, loose = np.random.default_rng(5), 0

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zero-knowledge certificates for private networks: the relations of a CROWN certificate, and the argument that they hold."""
+"""Certificates about committed networks: the relations of a CROWN certificate, and the argument that they hold."""

@@ -175,9 +175,10 @@ class DcPlanner(Planner):
             found = self._sweep(defence, shed + self.room, self.stop, finish=False)
             if found.sweep.done or self.stop():
                 return None
-            if self.evaluate(found.sweep.attack) > shed or self.room > _MOST_ROOM:
+            room = rounded(Fraction(found.sweep.worst), up=True) - shed + _ROOM
+            if self.evaluate(found.sweep.attack) > shed or room > _MOST_ROOM:  # units that may consume cost duals more than rounding: a real gap
                 return found.sweep.attack
-            self.room = rounded(Fraction(found.sweep.worst), up=True) - shed + _ROOM  # the dual of this attack loses more in rounding
+            self.room = room
 
     def guarantee(self, defence: frozenset[int], shed: Fraction) -> tuple[Fraction, dict[str, Any], dict[str, Any]]:
         """Return the worst case of a defence with its pool: that of the last sweep, where it was on this defence and ended well."""

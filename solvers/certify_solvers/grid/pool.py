@@ -80,6 +80,7 @@ class PoolSearch:
         self.floor = [np.array([min(int(v / QUANTUM), (1 << 63) - 1) for v in side]) for side in (network.supply, network.demand)]
         self.sweep = Sweep()
         self.margin = _MARGIN
+        self.sets = sets(played)
         self.serving, self.pace = 0.0, 0.0  # seconds of looking what the dispatches serve: in all, and by attack lately
 
     def add(self, attack: tuple[int, ...]) -> Dispatch:
@@ -110,7 +111,7 @@ class PoolSearch:
         self.demanded = demanded
         if not sweep.supply:
             self.add(())
-        seen, size, waiting = 0, 0, list[Integers]()
+        seen, size, typical, waiting = 0, 0, self.sets.index(max(self.sets)), list[Integers]()
         for block in chain(attacks_within(self.played, self.limits.fresh()), (None,)):
             if waiting and (block is None or block.shape[1] != size or sum(map(len, waiting)) >= _BLOCK):
                 self._cover(np.concatenate(waiting), len(sweep.supply))
@@ -126,7 +127,7 @@ class PoolSearch:
                 if len(left):
                     waiting.append(left)
             seen += len(block)
-            if size == self._typical():  # attacks of fewer lines come first, and say little of the time that most take
+            if size == typical:  # attacks of fewer lines come first, and say little of the time that most take
                 spent = (self.serving - begun) / max(len(block), 1)
                 self.pace = ((self.pace or spent) + spent) / 2
             stage = "sweeping in a hurry" if sweep.hurried else "sweeping"
@@ -135,11 +136,7 @@ class PoolSearch:
 
     def needed(self, seen: int = 0) -> float:
         """Return the seconds that a hurried look at all but `seen` attacks and the check of it all take by the pace so far; 0 while it is unknown."""
-        return self.pace * (2 * sum(sets(self.played)) - seen)
-
-    def _typical(self) -> int:
-        counts = sets(self.played)
-        return counts.index(max(counts))
+        return self.pace * (2 * sum(self.sets) - seen)
 
     def _late(self, seen: int) -> bool:
         return self.sweep.hurried or self.stop() or self.time_left() < self.needed(seen)
