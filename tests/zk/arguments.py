@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small arguments in clear mode, honest and forged, and the verifier's verdicts."""
+"""Small arguments, masked or in clear mode, honest and forged, and the verifiers' verdicts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from certify.errors import CertifyError
 from certify.limits import Limits
 from certify_zk import soundness
 from certify_zk.circuit import Circuit
+from certify_zk.dialogue import Dialogue
+from certify_zk.layout import Layout
 from certify_zk.ligero_prover import Committed
 from certify_zk.policy import Policy
 from certify_zk.prover import Tables, commit_model, prove
 from certify_zk.statement import Statement
-from certify_zk.verifier import Argument, verify
+from certify_zk.verifier import Argument, counts, rehearsal, verify, verify_clear
 from certify_zk.witness import Choices, Integers, Model, Witness, witness
 from zk.tiny import Erratic
 
@@ -46,9 +48,9 @@ class Case:
     def commit(self) -> Committed:
         return commit_model(self.policy, self.circuit.blocks, self.tables, np.random.default_rng(1).bytes)
 
-    def prove(self, model: Committed | None = None, seed: int = 2) -> Argument:
+    def prove(self, model: Committed | None = None, seed: int = 2, padded: bool = False) -> Argument:
         draw = np.random.default_rng(seed).bytes
-        return prove(self.policy, self.circuit, self.statement, CLAIM, self.tables, model or self.commit(), draw)
+        return prove(self.policy, self.circuit, self.statement, CLAIM, self.tables, model or self.commit(), draw, padded)
 
     def tampered(self, changes: Mapping[str, Integers]) -> Case:
         return replace(self, tables={**self.tables, **changes})
@@ -71,13 +73,24 @@ def verdict(given: Case, argument: Argument, root: bytes, statement: Statement |
             policy: Policy | None = None) -> str:
     """Return the code of the verifier, or `verified`."""
     try:
-        verify(policy or given.policy, root, statement or given.statement, claim, argument, Limits())
+        check = verify_clear if argument.pads is None else verify
+        check(policy or given.policy, root, statement or given.statement, claim, argument, Limits())
     except CertifyError as trouble:
         return trouble.code
     return "verified"
 
 
+def count(given: Case, arranged: Layout, circuit: Circuit | None = None, mode: type[Dialogue] = Dialogue) -> soundness.Counts:
+    """Return what the arguments of a case consist of."""
+    return counts(rehearsal(mode, given.policy, given.statement, circuit or given.circuit, arranged), arranged)
+
+
 def played(given: Case) -> str:
-    """Return the verdict on a prover that follows the protocol with the tables of a case."""
+    """Return the verdict, in clear mode, on a prover that follows the protocol with the tables of a case.
+
+    With masked messages the verdict is the same, but that `argument-constraints` is all that is said of relations.
+    """
     model = given.commit()
-    return verdict(given, given.prove(model), model.root)
+    found, masked = (verdict(given, given.prove(model, padded=padded), model.root) for padded in (False, True))
+    assert masked == ("argument-constraints" if found.startswith("relation-") else found)
+    return found

@@ -103,7 +103,7 @@ def honest(given: Case, value: Element | None = None) -> tuple[Element, Opening]
     """Return the value and the opening of the prover that ships."""
     transcript, weights, point = given.start()
     true = given.value(weights, point) if value is None else value
-    return true, open_claim(transcript, given.shape, given.model, given.certificate, weights, point, true, (given.field.zero,) * 2)
+    return true, open_claim(transcript, given.shape, given.model, given.certificate, weights, point, true, (given.field.zero,) * 2)[0]
 
 
 def verdict(given: Case, value: Element, opening: Opening) -> str:

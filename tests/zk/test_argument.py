@@ -22,9 +22,9 @@ from certify_zk.relations import Gated, Inner, Linear
 from certify_zk.soundness import Parameters
 from certify_zk.statement import Ball, Box, Rows, Score, Statement
 from certify_zk.transcript import Transcript
-from certify_zk.verifier import arrangement, count, shape, verify
+from certify_zk.verifier import arrangement, shape, verify, verify_clear
 from certify_zk.witness import Choices, Model
-from zk.arguments import CLAIM, Case, Tidy, case, played, small, verdict
+from zk.arguments import CLAIM, Case, Tidy, case, count, played, small, verdict
 from zk.forging import hand_policy
 from zk.test_forged_witnesses import FULL, STOPPED, problem
 from zk.tiny import specimen
@@ -84,7 +84,8 @@ def test_honest_arguments_of_random_networks_verify(seed: int) -> None:
 def test_arguments_of_128_bits_verify() -> None:
     given = case(*NETWORKS["8-8-8-3"], level=128)
     model = given.commit()
-    made = given.prove(model)
+    assert played(given) == "verified"
+    made = given.prove(model, padded=True)
     assert made.messages.shape[1] == 3 and verify(given.policy, model.root, given.statement, CLAIM, made, Limits()).tenths >= 1280
 
 
@@ -231,17 +232,17 @@ def test_the_ledger_has_what_a_run_consists_of() -> None:
     for name in ("4-4-4-3", "20-40-3", "ball", "score"):
         given = case(*NETWORKS[name])
         arranged = arrangement(given.policy, given.circuit.blocks.values())
-        counted = count(given.policy, given.statement, given.circuit, arranged)
+        counted = count(given, arranged)
         made = given.prove()
         model = given.commit()
-        assert counted.messages == len(made.messages) and counted.ranged_cells == 512 * len(arranged.ranged) >= given.circuit.cells
+        assert counted.messages == len(made.messages) + 1 and counted.ranged_cells == 512 * len(arranged.ranged) >= given.circuit.cells
         depth = arranged.rows + arranged.columns
         assert counted.round_degrees == depth * (depth - 1) + 2 * depth + 16 * 15 + 2 * 16
         claims = counted.batch_degrees - 2 * depth + 1
         assert 2 < claims < len(made.messages)
         least = sum(1 for relation in given.circuit.relations if not (isinstance(relation, Linear) and relation.outside))
         assert counted.relation_degrees >= least and counted.constraints > len(given.circuit.relations)
-        found = verify(given.policy, model.root, given.statement, CLAIM, made, Limits())
+        found = verify_clear(given.policy, model.root, given.statement, CLAIM, made, Limits())
         order = P**2
         assert found.entries["lookup"] == Fraction(counted.ranged_cells + (1 << 16), order)
         assert found.entries["batch"] == Fraction(claims - 1 + 2 * depth, order) and found.tenths >= 1000
@@ -251,17 +252,17 @@ def test_degrees_of_a_step_and_of_an_inner_product() -> None:
     """The rounds over 4 neurons of a step and its constant have degree 3, those of a product with a vector degree 2."""
     given = case(*NETWORKS["4-4-4-3"])
     arranged = arrangement(given.policy, given.circuit.blocks.values())
-    whole = count(given.policy, given.statement, given.circuit, arranged).relation_degrees
+    whole = count(given, arranged).relation_degrees
     steps = [relation for relation in given.circuit.relations if isinstance(relation, Gated)]
     inner = [relation for relation in given.circuit.relations if isinstance(relation, Inner) and relation.name.endswith("c1")]
     without = replace(given.circuit, relations=tuple(relation for relation in given.circuit.relations if relation not in steps[:1]))
     rows = {2: 3, 3: 1}[int(steps[0].name.split("pass")[1][0])]
     with pytest.raises(ValueError, match="no relation defines"):
-        count(given.policy, given.statement, without, arranged)
+        count(given, arranged, without)
     assert inner[0].products[0].factors[1].axes == "k"
     only = [replace(given.circuit, relations=(relation,)) for relation in (steps[0], inner[0])]
-    assert count(given.policy, given.statement, only[0], arranged).relation_degrees == 2 * (2 * 3) + (rows + 2) + rows
-    assert count(given.policy, given.statement, only[1], arranged).relation_degrees == 2 * 2 + 3 < whole
+    assert count(given, arranged, only[0]).relation_degrees == 2 * (2 * 3) + (rows + 2) + rows
+    assert count(given, arranged, only[1]).relation_degrees == 2 * 2 + 3 < whole
 
 
 def test_policies_without_their_level_are_declined() -> None:
@@ -279,11 +280,11 @@ def test_policies_without_their_level_are_declined() -> None:
 def test_the_work_is_charged_before_it_is_done(honest: tuple[Case, bytes, verifier.Argument]) -> None:
     given, root, made = honest
     limits = Limits()
-    verify(given.policy, root, given.statement, CLAIM, made, limits)
+    verify_clear(given.policy, root, given.statement, CLAIM, made, limits)
     assert 1 << 26 < limits.spent < 1 << 31
     for work in (1 << 10, limits.spent - 1):
         with pytest.raises(Declined) as caught:
-            verify(given.policy, root, given.statement, CLAIM, made, Limits(work=work))
+            verify_clear(given.policy, root, given.statement, CLAIM, made, Limits(work=work))
         assert caught.value.code == "limit-reached"
 
 
@@ -312,4 +313,4 @@ def test_a_strict_dialogue_names_what_does_not_hold() -> None:
     tables[slack] = tables[slack].astype(np.int64) + np.eye(1, 2, dtype=np.int64)[0]
     model = given.commit()
     with pytest.raises(Rejected, match=r"region0\.pass3\.closure does not hold"):
-        verify(given.policy, model.root, given.statement, CLAIM, given.tampered(tables).prove(model), Limits())
+        verify_clear(given.policy, model.root, given.statement, CLAIM, given.tampered(tables).prove(model), Limits())

@@ -321,7 +321,7 @@ def test_masked_messages_leave_an_equation() -> None:
         hide = ((3, 1 << 40, P - 2)[:degree], (P - 9, 2, 77)[:degree])
         transcript, weights, point = given.start()
         value = given.value(weights, point)
-        opening = open_claim(transcript, given.shape, given.model, given.certificate, weights, point, value, hide)
+        opening, _ = open_claim(transcript, given.shape, given.model, given.certificate, weights, point, value, hide)
         state = transcript.state
         transcript, weights, point = given.start()
         sent = field.subtract(value, hide[0])
@@ -336,7 +336,7 @@ def test_messages_may_be_zero() -> None:
     given = case()
     transcript, weights, point = given.start()
     value, mask = given.value(weights, point), given.at(given.mask(2), point)
-    opening = open_claim(transcript, given.shape, given.model, given.certificate, weights, point, value, (value, mask))
+    opening, _ = open_claim(transcript, given.shape, given.model, given.certificate, weights, point, value, (value, mask))
     assert opening.mask_value == given.field.zero
     transcript, weights, point = given.start()
     equation = verify_opening(transcript, given.shape, given.roots, weights, point, given.field.zero, opening, Limits())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The argument that all relations of a circuit hold between committed cells, as prover and verifier run it, in clear mode: messages are not masked.
+"""The argument that all relations of a circuit hold between committed cells, as prover and verifier run it.
 
 What is absorbed (a) and drawn (d), in this order, by label:
 
-    protocol, policy, claim, box, roots  a   name and version; policy; bytes of the claim; regions and rows; roots of model and certificate
+    protocol, policy, claim, box, roots  a   name and version; policy; bytes of the claim; regions and rows; roots of model, certificate and pads
     lookup/pole                          d   A
     lookup/roots                         a   p, q of the cells, p, q of the table, the inverse of both q
     lookup/factor                        d   for each layer, first of the cells' tree, then of the table's: lambda,
@@ -18,7 +18,10 @@ What is absorbed (a) and drawn (d), in this order, by label:
       batch/round, batch/point           a d   for each variable a polynomial and its point
     batch/value                          a   the multilinear extension of all cells at that point
     opening/...                              see `ligero`
+    pads/...                                 see `pads`
 
+What is absorbed in clear mode as it is, is masked in a `Padded` dialogue, where factors of products are messages too (`product/factor`, absorbed
+where the product is made) and there is a third root. Both modes have names of their own.
 *Relations.* All are compared at one point, of which a relation uses as many coordinates as it has variables: rows i at the first coordinates of one
 half, columns j at those of the other; the halves are independent, for an identity in (i, j) may well hold where both are equal. Each is an
 identity of polynomials that the commitments fix, of degree 1 in each variable, so a false one holds with a chance of at most its variables/|F|.
@@ -33,10 +36,11 @@ Guarantee: if the commitments fix cells for which a relation is false, or which 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 
+from certify_zk.affine import Affine
 from certify_zk.circuit import Circuit
 from certify_zk.dialogue import Dialogue
 from certify_zk.field import Element, P
@@ -49,7 +53,8 @@ from certify_zk.statement import Statement
 from certify_zk.sumcheck import Round, rounds
 from certify_zk.transcript import Transcript
 
-PROTOCOL = b"certify/private/clear/1"
+PROTOCOLS = {2: b"certify/private/clear/1", 3: b"certify/private/1"}
+"""Names of the protocol by the number of roots: without pads, and with them."""
 BATCH = "argument-constraints"
 
 
@@ -59,17 +64,17 @@ class Remaining:
 
     row: Point
     column: Point
-    value: Element
+    value: Affine
 
 
-def begin(policy: Policy, statement: Statement, claim: bytes, roots: tuple[bytes, bytes]) -> Transcript:
-    """Return a transcript that has absorbed what is to be shown, and the roots of model and certificate."""
+def begin(policy: Policy, statement: Statement, claim: bytes, roots: Sequence[bytes]) -> Transcript:
+    """Return a transcript that has absorbed what is to be shown, and the roots of model, certificate and, if there are pads, of these."""
     transcript = Transcript()
-    transcript.absorb("protocol", PROTOCOL)
+    transcript.absorb("protocol", PROTOCOLS[len(roots)])
     transcript.absorb("policy", _canonical(policy))
     transcript.absorb("claim", claim)
     transcript.absorb("box", _canonical(statement))
-    transcript.absorb("roots", roots[0] + roots[1])
+    transcript.absorb("roots", b"".join(roots))
     return transcript
 
 
@@ -86,8 +91,8 @@ class _Run:
 
     def __init__(self, dialogue: Dialogue, circuit: Circuit, layout: Layout, publics: Mapping[str, Objects]) -> None:
         self.dialogue, self.field, self.circuit, self.layout, self.publics = dialogue, dialogue.field, circuit, layout, publics
-        self.claims: list[tuple[Claim, Element]] = []
-        self.values: dict[BlockClaim, Element] = {}
+        self.claims: list[tuple[Claim, Affine]] = []
+        self.values: dict[BlockClaim, Affine] = {}
         self.defined: set[BlockClaim] = set()
         self.row: Point = ()
         self.column: Point = ()
@@ -128,26 +133,26 @@ class _Run:
         at |= {"k": point[summed[1] :]}
         if summed[1]:
             at["i"] = point[: summed[1]]
-        total = self.field.zero
+        total = []
         for product in identity.products:
             values = [self._form(factor.form, [at[letter] for letter in factor.axes], None) for factor in product.factors]
             part = values[0]
             for other in values[1:]:
                 part = self.dialogue.product(part, other)
-            total = self.field.add(total, self.field.scale(part, product.coefficient))
-        self.dialogue.check(claim, total, identity.code, identity.name)
+            total.append((self.field.embed(product.coefficient), part))
+        self.dialogue.check(claim, self.dialogue.combined(total), identity.code, identity.name)
 
-    def _form(self, form: Form, points: list[Point], outside: tuple[int, ...] | None) -> Element:
+    def _form(self, form: Form, points: list[Point], outside: tuple[int, ...] | None) -> Affine:
         """Return the multilinear extension of a form at a point for each axis."""
-        field, total = self.field, self.field.zero
+        field, total = self.field, []
         for term in form.terms:
             parts, weight = list(points), field.one
             if term.sign is not None:
                 sign, parts[0] = parts[0][0], parts[0][1:]
                 weight = sign if term.sign else field.subtract(field.one, sign)
-            entry = self._ones(parts, outside) if term.block == ONE else self._block(term.block, parts, outside)
-            total = field.add(total, field.scale(field.multiply(weight, entry), term.coefficient))
-        return total
+            entry = Affine(self._ones(parts, outside)) if term.block == ONE else self._block(term.block, parts, outside)
+            total.append((field.scale(weight, term.coefficient), entry))
+        return self.dialogue.combined(total)
 
     def _ones(self, points: list[Point], outside: tuple[int, ...] | None) -> Element:
         if outside is None:
@@ -157,7 +162,7 @@ class _Run:
             inside = self.field.multiply(inside, below(self.field, point, limit))
         return self.field.subtract(self.field.one, inside)
 
-    def _block(self, name: str, points: list[Point], outside: tuple[int, ...] | None) -> Element:
+    def _block(self, name: str, points: list[Point], outside: tuple[int, ...] | None) -> Affine:
         """Return the value of a block, which the prover claims unless it is public; a block of one entry stands for as many as are needed."""
         block = self.circuit.blocks[name]
         parts = tuple(point if size > 1 else () for point, size in zip(points, block.shape, strict=True))
@@ -166,7 +171,7 @@ class _Run:
             if block.kind == "public":
                 flat = [int(entry) % P for entry in self.publics[name].ravel()]
                 nothing = [[0] * len(flat)] * (self.field.degree - 1)
-                self.values[claim] = self.field.multilinear([flat, *nothing], [each for part in parts[::-1] for each in part])
+                self.values[claim] = Affine(self.field.multilinear([flat, *nothing], [each for part in parts[::-1] for each in part]))
             else:
                 (self.values[claim],) = self.dialogue.heard("relation/claim", [self.dialogue.source.claim(claim)])
                 if block.kind != "constant":
@@ -177,17 +182,17 @@ class _Run:
         field, claims = self.field, [claim for claim, _ in self.claims]
         (factor,) = self.dialogue.challenge("batch/factor", 1, "batch", len(claims) - 1)
         self.dialogue.source.batch(claims, factor)
-        total, power = field.zero, field.one
-        for _, value in self.claims:
-            total, power = field.add(total, field.multiply(power, value)), field.multiply(power, factor)
+        powers = [field.one]
+        for _ in claims[1:]:
+            powers.append(field.multiply(powers[-1], factor))
+        total = self.dialogue.combined([(power, value) for power, (_, value) in zip(powers, self.claims, strict=True)])
         total, found = rounds(self.dialogue, "batch", "batch", total, [Round(2)] * (self.layout.columns + self.layout.rows))
         column, row = tuple(found[: self.layout.columns][::-1]), tuple(found[self.layout.columns :][::-1])
         (value,) = self.dialogue.heard("batch/value", [self.dialogue.source.value()])
-        weight, power = field.zero, field.one
-        for claim in claims:
+        weight = field.zero
+        for power, claim in zip(powers, claims, strict=True):
             weight = field.add(weight, field.multiply(power, self.layout.weight(field, claim, row, column)))
-            power = field.multiply(power, factor)
-        self.dialogue.check(total, field.multiply(weight, value), BATCH, "the sum of all claims")
+        self.dialogue.check(total, self.dialogue.combined([(weight, value)]), BATCH, "the sum of all claims")
         return Remaining(row, column, value)
 
 

@@ -84,6 +84,10 @@ class Extension:
         """Return a - b."""
         return tuple((x - y) % P for x, y in zip(a, b, strict=True))
 
+    def negated(self, a: Element) -> Element:
+        """Return -a."""
+        return tuple(-x % P for x in a)
+
     def scale(self, a: Element, c: int) -> Element:
         """Return c a for an integer c."""
         return tuple(x * c % P for x in a)

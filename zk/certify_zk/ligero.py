@@ -127,7 +127,7 @@ def verify_opening(transcript: Transcript, shape: Shape, roots: tuple[bytes, byt
     for name, message in (("value", value), ("mask_value", opening.mask_value)):
         _element(message, shape.degree, name)
     for name, polynomial in (("u1", opening.u1), ("u2", opening.u2)):
-        _words(polynomial, (code.dimension, shape.degree), name)
+        shaped_words(polynomial, (code.dimension, shape.degree), name)
 
     transcript.element("opening/value", value)
     gammas = transcript.elements("opening/gamma", shape.witness + shape.degree, shape.degree)
@@ -138,7 +138,7 @@ def verify_opening(transcript: Transcript, shape: Shape, roots: tuple[bytes, byt
     columns = distinct(transcript.indices("opening/columns", shape.queries, code.length))
 
     for tree, name in enumerate(TREES):
-        _authentic(name, roots[tree], code.length, shape.rows[tree], columns, opening.columns[tree], opening.salts[tree], opening.paths[tree])
+        authentic(name, roots[tree], code.length, shape.rows[tree], columns, opening.columns[tree], opening.salts[tree], opening.paths[tree])
     opened = np.concatenate(opening.columns, axis=1).ravel().tolist()
     factors = zip(u1_factors(field, shape, gammas), u2_factors(field, weights, scale), strict=True)
     flat = [word for pair in factors for element in pair for word in element]
@@ -175,16 +175,18 @@ def _units(field: Extension) -> list[Element]:
     return [field.unit(power) for power in range(field.degree)]
 
 
-def _authentic(name: str, root: bytes, length: int, rows: int, columns: Sequence[int], words: Words, salts: Bytes, path: Bytes) -> None:
+def authentic(name: str, root: bytes, length: int, rows: int, columns: Sequence[int], words: Words, salts: Bytes, path: Bytes) -> None:
+    """Return if columns [n, rows] with salts and a multiproof are those of the tree with this root; raises Rejected `argument-*` if not."""
     where = f"evidence.{name}_columns"
-    _words(words, (len(columns), rows), f"{name}_columns")
+    shaped_words(words, (len(columns), rows), f"{name}_columns")
     _shaped(salts, (len(columns), merkle.SALT_BYTES), np.dtype(np.uint8), f"{name}_salts")
     _shaped(path, (merkle.siblings(length, columns), merkle.DIGEST_BYTES), np.dtype(np.uint8), f"{name}_paths")
     leaves = [merkle.leaf(salt.tobytes(), to_bytes(column)) for salt, column in zip(salts, words, strict=True)]
     merkle.verify(root, length, columns, leaves, [digest.tobytes() for digest in path], where)
 
 
-def _words(array: Words, shape: tuple[int, int], name: str) -> None:
+def shaped_words(array: Words, shape: tuple[int, int], name: str) -> None:
+    """Return for words below p in an array of this shape; raises Rejected `argument-malformed` or `argument-noncanonical` if not."""
     _shaped(array, shape, np.dtype(np.uint64), name)
     if bool((array >= np.uint64(P)).any()):
         raise Rejected("argument-noncanonical", f"{name} has a word that is no element of the field", where=f"evidence.{name}")

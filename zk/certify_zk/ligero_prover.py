@@ -87,9 +87,9 @@ def committed(code: Code, tableau: Tableau, salts: bytes) -> Committed:
 
 
 def open_claim(transcript: Transcript, shape: Shape, model: Committed, certificate: Committed, weights: Sequence[Element], point: list[Element],
-               value: Element, hide: tuple[Element, Element]) -> Opening:
-    """Return the opening of a claim; the transcript and weights are as the verifier's, `hide` are the pads of value and mask value (zero in clear
-    mode).
+               value: Element, hide: tuple[Element, Element]) -> tuple[Opening, Element]:
+    """Return the opening of a claim, and the factor of its value; the transcript and weights are as the verifier's, `hide` are the pads of value and
+    mask value (zero in clear mode).
 
     `value` is the true one; what is absorbed, and the opening's mask value, have their pads subtracted.
     """
@@ -104,8 +104,8 @@ def open_claim(transcript: Transcript, shape: Shape, model: Committed, certifica
     u2 = _combination(shape, trees, u2_factors(field, weights, scale))
     transcript.absorb("opening/u2", to_bytes(u2))
     columns = distinct(transcript.indices("opening/columns", shape.queries, shape.code.length))
-    shown = [_opened(tree, columns) for tree in trees]
-    return Opening(mask_value, u1, u2, (shown[0][0], shown[1][0]), (shown[0][1], shown[1][1]), (shown[0][2], shown[1][2]))
+    shown = [opened(tree, columns) for tree in trees]
+    return Opening(mask_value, u1, u2, (shown[0][0], shown[1][0]), (shown[0][1], shown[1][1]), (shown[0][2], shown[1][2])), scale
 
 
 def mask_evaluation(shape: Shape, certificate: Committed, point: list[Element]) -> Element:
@@ -143,7 +143,7 @@ def _leaves(codewords: Words, salts: bytes) -> list[bytes]:
     return leaves
 
 
-def _opened(tree: Committed, columns: Sequence[int]) -> tuple[Words, Bytes, Bytes]:
+def opened(tree: Committed, columns: Sequence[int]) -> tuple[Words, Bytes, Bytes]:
     """Return the columns, their salts and their multiproof, as arrays of the evidence."""
     salts = np.frombuffer(tree.salts, np.uint8).reshape(-1, merkle.SALT_BYTES)[columns]
     path = np.frombuffer(b"".join(merkle.multiproof(tree.tree, columns)), np.uint8).reshape(-1, merkle.DIGEST_BYTES)

@@ -17,6 +17,7 @@ p0 = p1 = sum of eq(row, r) over ranged rows; p0 and p1 of the table, where q0 a
 
 from __future__ import annotations
 
+from certify_zk.affine import Affine
 from certify_zk.dialogue import Dialogue
 from certify_zk.field import Element, Extension
 from certify_zk.layout import MULTIPLICITY, BlockClaim, Claim, Layout, Point, RangedClaim
@@ -28,24 +29,24 @@ CELLS, TABLE = 0, 1
 """The two trees."""
 
 
-def lookup(dialogue: Dialogue, layout: Layout) -> list[tuple[Claim, Element]]:
+def lookup(dialogue: Dialogue, layout: Layout) -> list[tuple[Claim, Affine]]:
     """Return the claims that are left of a lookup: about the ranged rows, and about the multiplicities; raises Rejected `relation-lookup`."""
     field = dialogue.field
     (challenge,) = dialogue.challenge("lookup/pole", 1, "poles", layout.ranged_cells + (1 << LIMB))
     p, q, p_table, q_table, inverse = dialogue.heard("lookup/roots", dialogue.source.roots(challenge))
     dialogue.check(dialogue.product(p, q_table), dialogue.product(p_table, q), LOOKUP, "the equality of cells and table")
-    dialogue.check(dialogue.product(dialogue.product(q, q_table), inverse), field.one, LOOKUP, "that no cell is a pole")
+    dialogue.check(dialogue.product(dialogue.product(q, q_table), inverse), Affine(field.one), LOOKUP, "that no cell is a pole")
 
     row, column, _, denominator = _descend(dialogue, CELLS, layout.rows, layout.columns, p, q, challenge, layout)
     existing = _ranged(field, layout, row)
     cells = field.add(field.multiply(challenge, existing), field.subtract(field.one, existing))
-    found: list[tuple[Claim, Element]] = [(RangedClaim(row, column), field.subtract(cells, denominator))]
+    found: list[tuple[Claim, Affine]] = [(RangedClaim(row, column), dialogue.combined([(field.negated(field.one), denominator)], cells))]
     _, column, numerator, _ = _descend(dialogue, TABLE, 0, LIMB, p_table, q_table, challenge, layout)
     return [*found, (BlockClaim(MULTIPLICITY, (column,)), numerator)]
 
 
-def _descend(dialogue: Dialogue, tree: int, rows: int, columns: int, p: Element, q: Element, challenge: Element,
-             layout: Layout) -> tuple[Point, Point, Element, Element]:
+def _descend(dialogue: Dialogue, tree: int, rows: int, columns: int, p: Affine, q: Affine, challenge: Element,
+             layout: Layout) -> tuple[Point, Point, Affine, Affine]:
     """Return the point of a leaf, row and column, and its numerator and denominator."""
     field = dialogue.field
     row: Point = ()
@@ -53,7 +54,7 @@ def _descend(dialogue: Dialogue, tree: int, rows: int, columns: int, p: Element,
     for level in range(rows + columns):
         (factor,) = dialogue.challenge("lookup/factor", 1, "rounds", 1)
         dialogue.source.layer(tree, row, column, factor)
-        claim = field.add(p, field.multiply(factor, q))
+        claim = dialogue.combined([(field.one, p), (factor, q)])
         claim, found = rounds(dialogue, "lookup", "rounds", claim, [Round(2, coordinate) for coordinate in (*column[::-1], *row[::-1])])
         column, row = tuple(found[: len(column)][::-1]), tuple(found[len(column) :][::-1])
         leaf = level == rows + columns - 1
@@ -61,15 +62,16 @@ def _descend(dialogue: Dialogue, tree: int, rows: int, columns: int, p: Element,
         if not leaf:
             p0, p1, q0, q1 = ends
         elif tree == CELLS:
-            p0 = p1 = _ranged(field, layout, row)
+            p0 = p1 = Affine(_ranged(field, layout, row))
             q0, q1 = ends
         else:
-            (p0, p1), q0 = ends, field.subtract(challenge, _number(field, column))
-            q1 = field.subtract(q0, field.embed(1 << (columns - 1)))
-        crossed = field.add(dialogue.product(p0, q1), dialogue.product(p1, q0))
-        dialogue.check(claim, field.add(crossed, field.multiply(factor, dialogue.product(q0, q1))), LOOKUP, "a sum of fractions")
+            known = field.subtract(challenge, _number(field, column))
+            (p0, p1), q0, q1 = ends, Affine(known), Affine(field.subtract(known, field.embed(1 << (columns - 1))))
+        crossed = [(field.one, dialogue.product(p0, q1)), (field.one, dialogue.product(p1, q0)), (factor, dialogue.product(q0, q1))]
+        dialogue.check(claim, dialogue.combined(crossed), LOOKUP, "a sum of fractions")
         (joint,) = dialogue.challenge("lookup/joint", 1, "rounds", 1)
-        p, q = _between(field, p0, p1, joint), _between(field, q0, q1, joint)
+        other = field.subtract(field.one, joint)
+        p, q = dialogue.combined([(other, p0), (joint, p1)]), dialogue.combined([(other, q0), (joint, q1)])
         row, column = ((*row, joint), column) if level < rows else (row, (*column, joint))
     return row, column, p, q
 
@@ -89,6 +91,3 @@ def _number(field: Extension, point: Point) -> Element:
         total = field.add(total, field.scale(coordinate, 1 << bit))
     return total
 
-
-def _between(field: Extension, first: Element, second: Element, at: Element) -> Element:
-    return field.add(first, field.multiply(at, field.subtract(second, first)))

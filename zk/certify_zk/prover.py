@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The prover of the argument, in clear mode: commits the cells of a witness, and sends what `argument` asks for.
+"""The prover of the argument: commits the cells of a witness, and sends what `argument` asks for.
 
 Guarantee: for tables that break no relation, `verifier.verify` accepts the proof. Tables that do are not looked at: the prover follows the protocol
 with whatever it has, but for cells of rows that do not exist, which raise ValueError.
@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from certify.limits import Limits
 from certify_zk import argument, ligero_prover
+from certify_zk.affine import Affine
 from certify_zk.circuit import Circuit
-from certify_zk.dialogue import Dialogue
+from certify_zk.dialogue import Dialogue, Padded
 from certify_zk.exact import Integers
 from certify_zk.field import Element, Extension, P
 from certify_zk.kernels.sums import combine, equality
@@ -23,12 +25,13 @@ from certify_zk.layout import MULTIPLICITY, BlockClaim, Claim, Layout, Point, Ra
 from certify_zk.ligero_prover import Committed, Draw
 from certify_zk.lookup import CELLS
 from certify_zk.lookup_prover import Layer, Tree, bound, spread, strips, tree
+from certify_zk.pads_prover import commit_pads, open_pads
 from certify_zk.policy import Policy
 from certify_zk.publics import public_values
 from certify_zk.relations import ONE, Block, Factor, Form, Identity
 from certify_zk.statement import Statement
 from certify_zk.sumcheck_prover import Products, element, word
-from certify_zk.verifier import Argument, arrangement, shape
+from certify_zk.verifier import Argument, arrangement, measured, opened, shape
 from certify_zk.width import LIMB
 
 Tables = Mapping[str, Integers]
@@ -41,25 +44,34 @@ def commit_model(policy: Policy, blocks: Mapping[str, Block], tables: Tables, dr
     return ligero_prover.commit(shape(policy, layout).code, *_split(cells), draw)
 
 
-def prove(policy: Policy, circuit: Circuit, statement: Statement, claim: bytes, tables: Tables, model: Committed, draw: Draw) -> Argument:
-    """Return the argument for a witness; `draw` gives pads, masks and salts."""
-    layout = arrangement(policy, circuit.blocks.values())
-    sizes = shape(policy, layout)
-    field = Extension(sizes.degree)
+def prove(policy: Policy, circuit: Circuit, statement: Statement, claim: bytes, tables: Tables, model: Committed, draw: Draw,
+          padded: bool = True) -> Argument:
+    """Return the argument for a witness; `draw` gives pads, masks and salts. Messages are masked unless, for tests, they are not `padded`."""
+    sizes = measured(policy, statement, Limits(), Padded if padded else Dialogue)
+    layout, field = sizes.layout, Extension(sizes.shape.degree)
     cells = filled(layout, layout.ranged, tables)
     counted = multiplicities(cells)
     free = filled(layout, layout.free, {MULTIPLICITY: counted})
     limbs, words = _split(cells[len(layout.model) :])
-    certificate = ligero_prover.commit_certificate(sizes, limbs, np.concatenate([words, free]), draw)
-    transcript = argument.begin(policy, statement, claim, (model.root, certificate.root))
+    certificate = ligero_prover.commit_certificate(sizes.shape, limbs, np.concatenate([words, free]), draw)
     publics = public_values(policy, statement)
     source = Answers(field, circuit, layout, {**tables, **publics, MULTIPLICITY: counted}, np.concatenate([cells, free]))
-    dialogue = Dialogue(transcript, field, source, False)
-    remaining = argument.run(dialogue, circuit, layout, publics)
+    roots = [model.root, certificate.root]
+    pads = commit_pads(sizes.pads, sizes.pairs, draw) if padded else None
+    if pads is not None:
+        roots.append(pads.committed.root)
+    transcript = argument.begin(policy, statement, claim, roots)
+    run = Dialogue(transcript, field, source, False) if pads is None else Padded(transcript, field, source, pads.messages)
+    remaining = argument.run(run, circuit, layout, publics)
     weights = field.equality(remaining.row)
-    opening = ligero_prover.open_claim(transcript, sizes, model, certificate, [weights[r] for r in layout.physical],
-                                       list(remaining.column), remaining.value, (field.zero, field.zero))
-    return Argument(certificate.root, np.array(source.sent, np.uint64), opening)
+    hide = (field.zero, field.zero) if pads is None else (pads.messages[-2], pads.messages[-1])
+    opening, scale = ligero_prover.open_claim(transcript, sizes.shape, model, certificate, [weights[r] for r in layout.physical],
+                                              list(remaining.column), run.tape.value(remaining.value), hide)
+    if pads is None or not isinstance(run, Padded):
+        return Argument(certificate.root, np.array(source.sent, np.uint64), opening)
+    messages = np.array(run.sent, np.uint64)
+    run.check(opened(run, scale, remaining.value, opening.mask_value), Affine(field.zero), "argument-opening", "the opened value")
+    return Argument(certificate.root, messages, opening, pads.committed.root, open_pads(transcript, sizes.pads, run, pads))
 
 
 def filled(layout: Layout, rows: Sequence[int], tables: Tables) -> Words:
@@ -284,6 +296,12 @@ class Answers:
     def value(self) -> Element:
         """Return the cells' value where the batch ended."""
         return self._say(element(self._batched().cells[0]))[0]
+
+    def echo(self, value: Element | None) -> Element:
+        """Return the value that is asked."""
+        if value is None:
+            raise ValueError("a prover knows its values")
+        return self._say(value)[0]
 
 
 def _split(cells: Words) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.uint16]], Words]:

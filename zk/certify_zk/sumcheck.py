@@ -11,10 +11,11 @@ claim says nothing of g(1), is refused; it has a chance of 1/|F|.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from certify.errors import Rejected
+from certify_zk.affine import Affine
 from certify_zk.dialogue import Dialogue
 from certify_zk.field import Element, Extension
 
@@ -27,38 +28,34 @@ class Round:
     coordinate: Element | None = None
 
 
-def polynomial(field: Extension, claim: Element, sent: Sequence[Element], coordinate: Element | None) -> list[Element]:
-    """Return all coefficients, lowest first; raises Rejected `argument-constraints` for a coordinate of 0."""
-    constant, above = sent[0], list(sent[1:])
-    rest = field.zero
-    for coefficient in above:
-        rest = field.add(rest, coefficient)
+def weights(field: Extension, degree: int, coordinate: Element | None, challenge: Element) -> tuple[Element, list[Element]]:
+    """Return the coefficients with which a claim and the messages of its round make g at a challenge, the next claim.
+
+    With the linear coefficient claim - 2 g_0 - (g_2 + ...), or (claim - g_0) / rho - (g_2 + ...), g at r is linear in the claim and the messages.
+    Raises Rejected `argument-constraints` for a coordinate of 0.
+    """
     if coordinate is None:
-        linear = field.subtract(claim, field.add(field.add(constant, constant), rest))
+        claim, twice = challenge, field.scale(challenge, 2)
     else:
         if not any(coordinate):
             raise Rejected("argument-constraints", "a coordinate of a random point is 0", where="evidence.messages",
                            fix="this happens by chance once in 2^100 proofs: prove again")
-        linear = field.subtract(field.multiply(field.subtract(claim, constant), field.inverse(coordinate)), rest)
-    return [constant, linear, *above]
+        claim = twice = field.multiply(challenge, field.inverse(coordinate))
+    found, power = [field.subtract(field.one, twice)], challenge
+    for _ in range(degree - 1):
+        power = field.multiply(power, challenge)
+        found.append(field.subtract(power, challenge))
+    return claim, found
 
 
-def value(field: Extension, coefficients: Sequence[Element], point: Element) -> Element:
-    """Return the value of a polynomial."""
-    total = field.zero
-    for coefficient in reversed(coefficients):
-        total = field.add(field.multiply(total, point), coefficient)
-    return total
-
-
-def rounds(dialogue: Dialogue, label: str, entry: str, claim: Element, plan: Iterable[Round]) -> tuple[Element, list[Element]]:
+def rounds(dialogue: Dialogue, label: str, entry: str, claim: Affine, plan: Iterable[Round]) -> tuple[Affine, list[Element]]:
     """Return what is claimed after the rounds, and their challenges in order; degrees are charged to an entry of the ledger."""
     challenges: list[Element] = []
     for each in plan:
         sent = dialogue.heard(f"{label}/round", dialogue.source.round(each.degree))
-        coefficients = polynomial(dialogue.field, claim, sent, each.coordinate)
         (challenge,) = dialogue.challenge(f"{label}/point", 1, entry, each.degree)
-        claim = value(dialogue.field, coefficients, challenge)
+        kept, found = weights(dialogue.field, each.degree, each.coordinate, challenge)
+        claim = dialogue.combined([(kept, claim), *zip(found, sent, strict=True)])
         dialogue.source.bind(challenge)
         challenges.append(challenge)
     return claim, challenges
