@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claim kinds that this checker knows, one line each; a kind's module is imported only when it is asked for."""
+"""The claim kinds that this checker knows, one line each; a kind's module is imported only when it is asked for.
+
+A module has a `KIND`, or `KINDS` by name.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ KINDS: dict[str, str] = {
     "grid-attack": "certify.claims.grid_attack",
     "grid-defence-limit": "certify.claims.grid_defence_limit",
     "grid-shedding": "certify.claims.grid_shedding",
+    **{f"private-{name}": "certify.claims.private" for name in ("ball", "counterexample", "linear", "robust", "score")},
     "region": "certify.claims.region",
     "robust": "certify.claims.robust",
 }
@@ -25,7 +29,8 @@ def kind(name: str, version: int = 1) -> Kind:
         near = difflib.get_close_matches(name, KINDS, n=1)
         raise Declined("kind-unknown", f"this checker knows no claim of kind {name!r}",
                        fix=f"did you mean {near[0]!r}?" if near else "`certify claims` lists the kinds it knows")
-    found: Kind = import_module(KINDS[name]).KIND
+    module = import_module(KINDS[name])
+    found: Kind = module.KIND if hasattr(module, "KIND") else module.KINDS[name]
     if version != found.version:
         raise Declined("version-unknown", f"this checker knows version {found.version} of {name!r}, not {version}",
                        fix="use the version of certify that the author used, or a newer one")

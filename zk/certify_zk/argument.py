@@ -71,9 +71,9 @@ def begin(policy: Policy, statement: Statement, claim: bytes, roots: Sequence[by
     """Return a transcript that has absorbed what is to be shown, and the roots of model, certificate and, if there are pads, of these."""
     transcript = Transcript()
     transcript.absorb("protocol", PROTOCOLS[len(roots)])
-    transcript.absorb("policy", _canonical(policy))
+    transcript.absorb("policy", canonical(policy))
     transcript.absorb("claim", claim)
-    transcript.absorb("box", _canonical(statement))
+    transcript.absorb("box", canonical(statement))
     transcript.absorb("roots", b"".join(roots))
     return transcript
 
@@ -232,7 +232,7 @@ def _plan(identity: Identity, size: Mapping[str, int], row: Point) -> tuple[tupl
     return (size["k"], len(split)), [Round(counts["k"])] * size["k"] + [Round(counts["i"], coordinate) for coordinate in split]
 
 
-def _canonical(value: Policy | Statement) -> bytes:
+def canonical(value: Policy | Statement) -> bytes:
     def rational(entry: object) -> str:
         if not isinstance(entry, Fraction):
             raise TypeError(f"{type(entry).__name__} has no canonical form")

@@ -154,7 +154,7 @@ def verify_pads(transcript: Transcript, shape: PadShape, root: bytes, run: Padde
     Raises Rejected `argument-malformed`, `argument-noncanonical`, `argument-path`, `argument-lowdegree` (u), `argument-constraints` (linear) or
     `argument-products` (product); Declined `limit-reached`.
     """
-    code, field = shape.code, Extension(shape.degree)
+    field, slots = Extension(shape.degree), shape.code.cells
     limits.spend(shape.cost, "checking the tableau of pads")
     sent = {"u": opening.u, "linear": opening.linear, "product": opening.product}
     for (name, polynomial), length in zip(sent.items(), shape.lengths, strict=True):
@@ -162,14 +162,14 @@ def verify_pads(transcript: Transcript, shape: PadShape, root: bytes, run: Padde
     drawn = challenges(transcript, shape)
     for name, polynomial in sent.items():
         transcript.absorb(f"pads/{name}", to_bytes(polynomial))
-    columns = distinct(transcript.indices("pads/columns", code.pads, code.length))
-    authentic("pad", root, code.length, shape.rows * shape.degree, columns, opening.columns, opening.salts, opening.path)
+    columns = distinct(transcript.indices("pads/columns", shape.code.pads, shape.code.length))
+    authentic("pad", root, shape.code.length, shape.rows * shape.degree, columns, opening.columns, opening.salts, opening.path)
 
     table, due = combination(run, shape, drawn.constraint)
     components = [opening.linear[:, d].tolist() for d in range(shape.degree)]
-    if tuple(sum(component[:: code.cells]) * code.cells % P for component in components) != due:
+    if tuple(sum(component[::slots]) * slots % P for component in components) != due:
         raise Rejected("argument-constraints", "the checks of the argument do not hold", where="evidence.pad_linear")
-    if any(sum(component[slot :: code.cells]) % P for component in opening.product.T.tolist() for slot in range(code.cells)):
+    if any(sum(component[slot::slots]) % P for component in opening.product.T.tolist() for slot in range(slots)):
         raise Rejected("argument-products", "a product of two messages is not what was committed", where="evidence.pad_product")
 
     points = [shape.point(column) for column in columns]
@@ -179,9 +179,9 @@ def verify_pads(transcript: Transcript, shape: PadShape, root: bytes, run: Padde
         rows = [tuple(words[start : start + shape.degree]) for start in range(0, len(words), shape.degree)]
         found = (_u(field, shape, drawn, rows), _linear(field, shape, [factor[index] for factor in factors], rows, point),
                  _product(field, shape, drawn, rows, point))
-        for value, values, (code_name, name) in zip(found, expected, _CODES, strict=True):
+        for value, values, (code, name) in zip(found, expected, _CODES, strict=True):
             if value != values[index]:
-                raise Rejected(code_name, f"an opened column contradicts {name}", where=f"evidence.{name}")
+                raise Rejected(code, f"an opened column contradicts {name}", where=f"evidence.{name}")
 
 
 _CODES = (("argument-lowdegree", "pad_u"), ("argument-constraints", "pad_linear"), ("argument-products", "pad_product"))

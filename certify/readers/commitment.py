@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reader of `model.commit`: the public commitment to a private network, its policy and the root of its model rows.
+
+Guarantee: `read_commitment` returns a `Commitment` only for the bytes that `encode_commitment` writes for it (canonical JSON, exact key set), with a
+policy within all limits. The root binds one network of the policy's architecture: weights W = (W+ - W-)/2^F with 0 <= W+, W- < 2^16, biases b/2^g,
+inputs x -> (x - offset) scale. Everything that an argument's verifier sizes its work by comes from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from certify import canonical
+from certify.errors import Declined, Rejected
+from certify.fields import Boolean, Choice, Integer, ListOf, Rational, Record, Text
+from certify.limits import Limits
+from certify_zk.policy import LEVELS, MOST_DEPTH, MOST_SIZE, Dense, InputMap, Policy
+
+FORMAT = "certify/commitment"
+_BITS = Integer(0, 64)
+_NUMBERS = ListOf(Rational(), least=1, most=MOST_SIZE)
+RECORD = Record({
+    "format": Choice((FORMAT,)),
+    "version": Integer(1, 1),
+    "layers": ListOf(Record({"kind": Choice(("dense",)), "inputs": Integer(1, MOST_SIZE), "outputs": Integer(1, MOST_SIZE)}), 1, MOST_DEPTH + 1),
+    "modes": ListOf(Text(r"crown|ibp|stop:[1-9][0-9]?"), 1, MOST_DEPTH + 1),
+    "tau": ListOf(ListOf(_BITS, most=MOST_DEPTH), 1, MOST_DEPTH + 1),
+    "inputs": Record({"offset": _NUMBERS, "scale": _NUMBERS, "lower": _NUMBERS, "upper": _NUMBERS}),
+    **{name: _BITS for name in ("weight_scale", "slope_bits", "bias_scale", "input_scale", "total_scale", "bias_bits", "bound_bits", "intercept_bits")},
+    "remainder": Boolean(),
+    "level": Integer(min(LEVELS), max(LEVELS)),
+    **{name: Integer(1, 1 << 32) for name in ("uses", "queries", "pads", "columns", "codeword")},
+    "model_rows": Integer(1, 1 << 32),
+    "root": Text(r"[0-9a-f]{64}"),
+})
+
+
+@dataclass(frozen=True)
+class Commitment:
+    """The policy of a commitment, the number of rows that hold the network, and the root of their Merkle tree."""
+
+    policy: Policy
+    model_rows: int
+    root: bytes
+
+
+def read_commitment(data: bytes, limits: Limits) -> Commitment:
+    """Return the commitment in a file.
+
+    Raises Declined `commitment-malformed` for other bytes than the canonical ones, `commitment-limit` or `commitment-unit` for a policy that is not
+    within the limits, `limit-reached` for the file's size.
+    """
+    try:
+        found = RECORD.decode(canonical.parse(data, limits, "commitment"), "commitment")
+    except Rejected as trouble:
+        raise Declined("commitment-malformed", trouble.what, where=trouble.where,
+                       fix="ask the owner of the network for the file that `certify commit` wrote") from None
+    numbers = {name: found[name] for name in RECORD.fields if name not in ("format", "version", "layers", "modes", "tau", "inputs", "model_rows",
+                                                                          "root")}
+    layers = tuple(Dense(layer["inputs"], layer["outputs"]) for layer in found["layers"])
+    policy = Policy(layers, found["modes"], found["tau"], InputMap(**found["inputs"]), **numbers)
+    policy.require()
+    return Commitment(policy, found["model_rows"], bytes.fromhex(found["root"]))
+
+
+def encode_commitment(commitment: Commitment) -> bytes:
+    """Return the bytes of a commitment."""
+    policy, inputs = commitment.policy, commitment.policy.inputs
+
+    def numbers(values: tuple[Fraction, ...]) -> list[Any]:
+        return [str(value) for value in values]
+
+    return canonical.encode({
+        "format": FORMAT, "version": 1,
+        "layers": [{"kind": "dense", "inputs": layer.inputs, "outputs": layer.outputs} for layer in policy.layers],
+        "modes": list(policy.modes), "tau": [list(bits) for bits in policy.tau],
+        "inputs": {name: numbers(getattr(inputs, name)) for name in ("offset", "scale", "lower", "upper")},
+        **{name: getattr(policy, name) for name in RECORD.fields if hasattr(policy, name) and name not in ("layers", "modes", "tau", "inputs")},
+        "model_rows": commitment.model_rows, "root": commitment.root.hex(),
+    })

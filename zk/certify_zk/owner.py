@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the owner of a network does: commit to it, and prove statements about it under that commitment.
+
+Guarantee: randomness is a function of the secret seeds and of what it serves, so a proof that is made again is the same bytes, and no pads serve two
+statements, two witnesses or two uses. The number of a use is on the disk before anything that depends on it leaves this module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from certify.errors import Declined
+from certify_zk import secret
+from certify_zk.argument import canonical
+from certify_zk.evaluation import padded
+from certify_zk.exact import Integers
+from certify_zk.ligero_prover import Committed
+from certify_zk.policy import Policy
+from certify_zk.prover import commit_model, prove
+from certify_zk.relations import Block
+from certify_zk.secret import Secret
+from certify_zk.statement import Statement
+from certify_zk.values import Value
+from certify_zk.verifier import Argument
+from certify_zk.width import LIMB
+from certify_zk.witness import Model, Witness, cells
+
+VERSION = b"certify/private/1"
+
+
+def committed(policy: Policy, model: Model, seed: bytes) -> Committed:
+    """Return the commitment to a network's rows; the same seed, policy and integers give the same root."""
+    blocks, tables = _model_tables(policy, model)
+    draw = secret.stream(seed, b"model", VERSION, canonical(policy), _digest(tables))
+    return commit_model(policy, blocks, tables, draw)
+
+
+@dataclass(frozen=True)
+class Made:
+    """An argument, and the number of the use that it took."""
+
+    argument: Argument
+    use: int
+
+
+def argue(policy: Policy, root: bytes, mine: Secret, statement: Statement, claim: bytes, found: Witness) -> Made:
+    """Return the argument for a witness.
+
+    Raises Declined `commitment-root` where the secret file does not give the commitment's root, and what `Secret.take` raises.
+    """
+    model = committed(policy, mine.model, mine.commitment_seed)
+    if model.root != root:
+        raise Declined("commitment-root", "the secret file gives another root than the commitment has", where=mine.path.name,
+                       fix="use the secret file that `certify commit` wrote beside this commitment")
+    asked = hashlib.sha256(VERSION + hashlib.sha256(canonical(policy)).digest() + hashlib.sha256(claim).digest() + canonical(statement)).digest()
+    witness = _digest({name: table for name, table in found.tables.items() if name in found.circuit.blocks})
+    use = mine.take(asked, witness, policy.uses)
+    draw = secret.stream(mine.proof_seed, b"certificate", VERSION, asked, use.to_bytes(8, "big"), witness)
+    return Made(prove(policy, found.circuit, statement, claim, found.tables, model, draw), use)
+
+
+def _model_tables(policy: Policy, model: Model) -> tuple[dict[str, Block], dict[str, Integers]]:
+    """Return the blocks and cells of a network, in the order of `circuit`."""
+    blocks: dict[str, Block] = {}
+    tables: dict[str, Integers] = {}
+    for k, (layer, weight, bias) in enumerate(zip(policy.layers, model.weights, model.biases, strict=True), start=1):
+        parts = np.maximum(weight, 0), np.maximum(-weight, 0)
+        values = [(Value(f"weight{k}.{name}", (layer.outputs, layer.inputs), LIMB, kind="model"), part)
+                  for name, part in zip(("plus", "minus"), parts, strict=True)]
+        values.append((Value(f"bias{k}", (layer.outputs,), policy.bias_bits, signed=True, kind="model"), bias))
+        for value, table in values:
+            blocks |= {block.name: block for block in value.blocks()}
+            tables |= cells(value, padded(table, value.shape))
+    return blocks, tables
+
+
+def _digest(tables: Mapping[str, Integers]) -> bytes:
+    """Return a digest of all cells, with their names and shapes."""
+    digest = hashlib.sha256()
+    for name in sorted(tables):
+        table = np.ascontiguousarray(tables[name])
+        plain = table.dtype != object
+        data = table.astype(table.dtype.newbyteorder("<")).tobytes() if plain else json.dumps([int(entry) for entry in table.ravel()]).encode()
+        digest.update(json.dumps([name, list(table.shape), str(table.dtype), len(data)]).encode() + data)
+    return digest.digest()
