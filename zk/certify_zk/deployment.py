@@ -67,8 +67,10 @@ def quantised_onnx(made: Converted) -> bytes:
         most = np.ldexp(bias.astype(np.float64), -policy.bias_scale)
         first = most.astype(np.float32)
         rest = (most - first).astype(np.float32)
-        _require(np.array_equal(real.astype(np.float32), real))
-        writer.node("Gemm", f"dense{k}", [real.astype(np.float32), first], transB=1)
+        with np.errstate(over="ignore"):
+            single = real.astype(np.float32)
+        _require(np.array_equal(single, real))
+        writer.node("Gemm", f"dense{k}", [single, first], transB=1)
         if rest.any():
             writer.node("Add", f"rest{k}", [rest])
         if k < policy.depth:
