@@ -66,7 +66,11 @@ def read_network(data: bytes, limits: Limits | None = None) -> Network:
     limits = limits or Limits()
     limits.within(8 * len(data), "memory", "memory for reading the model in bytes")
     limits.spend(100 * len(data), "reading the model")
-    graph = read_graph(data)
+    return read_chain(read_graph(data), limits)
+
+
+def read_chain(graph: Graph, limits: Limits) -> Network:
+    """Return the network of a checked graph; raises as `read_network` does."""
     for node in graph.nodes:
         if node.operator not in _OPERATORS:
             raise Declined("onnx-operator", f"the operator {node.operator!r} is not supported", where=f"node {node.name}",
@@ -79,7 +83,7 @@ def read_network(data: bytes, limits: Limits | None = None) -> Network:
     values: dict[str, Value] = {**graph.tensors}
     builder = Builder(graph, values, [], uses, limits, Counter())
     builder.put(graph.input, Computed(graph.input_shape, 0))
-    live = _live(graph)
+    live = live_names(graph)
     for node in graph.nodes:
         if node.outputs and node.outputs[0] in live:
             handler, attributes = _OPERATORS[node.operator]
@@ -104,7 +108,7 @@ def read_network(data: bytes, limits: Limits | None = None) -> Network:
     return Network(graph.input_shape, prod(graph.input_shape), tuple(builder.layers), tuple(notes), result.shape)
 
 
-def _live(graph: Graph) -> set[str]:
+def live_names(graph: Graph) -> set[str]:
     """Return the names that the output depends on: dangling nodes are read, not computed."""
     live = {graph.output}
     for node in reversed(graph.nodes):

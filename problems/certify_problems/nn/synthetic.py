@@ -8,25 +8,14 @@ from itertools import pairwise
 
 import numpy as np
 
+from certify_problems.nn.dense import dense_onnx
+
 
 def perceptron(sizes: Sequence[int], seed: int = 0) -> bytes:
     """Return the ONNX bytes of a ReLU perceptron with `sizes` = inputs, hidden layers, outputs; needs the package onnx.
 
     Weights are Gaussian with variance 1/inputs of the layer, biases zero: same seed, same bytes.
     """
-    from onnx import TensorProto, helper, numpy_helper
-
     rng = np.random.default_rng(seed)
-    nodes, tensors, value = [], [], "input"
-    for k, (n, m) in enumerate(pairwise(sizes)):
-        weight = rng.standard_normal((m, n), np.float32) / np.float32(np.sqrt(n))
-        tensors += [numpy_helper.from_array(weight, f"w{k}"), numpy_helper.from_array(np.zeros(m, np.float32), f"b{k}")]
-        last = k == len(sizes) - 2
-        nodes.append(helper.make_node("Gemm", [value, f"w{k}", f"b{k}"], ["output" if last else f"z{k}"], f"dense{k}", transB=1))
-        if not last:
-            nodes.append(helper.make_node("Relu", [f"z{k}"], [f"h{k}"], f"relu{k}"))
-            value = f"h{k}"
-    graph = helper.make_graph(nodes, "perceptron", [helper.make_tensor_value_info("input", TensorProto.FLOAT, [1, sizes[0]])],
-                              [helper.make_tensor_value_info("output", TensorProto.FLOAT, [1, sizes[-1]])], tensors)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return bytes(model.SerializeToString(deterministic=True))
+    weights = [rng.standard_normal((m, n), np.float32) / np.float32(np.sqrt(n)) for n, m in pairwise(sizes)]
+    return dense_onnx(weights, [np.zeros(m, np.float32) for m in sizes[1:]], "perceptron")
