@@ -18,6 +18,7 @@ from certify.errors import CertifyError
 
 _COMMANDS = {
     "claims": ("certify.cli.listing:claims", "List the kinds of claims, their roles and fields."),
+    "commit": ("certify.cli.commit:commit", "Commit to a private network, so that claims about it can be proved."),
     "completion": ("certify.cli.completion:completion", "Print a shell's completion script."),
     "convert": ("certify.cli.convert:convert", "Make a canonical subject file from what you have."),
     "diff": ("certify.cli.diff:diff", "Say in what two certificates differ."),
@@ -34,7 +35,7 @@ _COMMANDS = {
     "verify": ("certify.cli.verify:verify", "Verify certificates against their subject files."),
 }
 _LISTS = ("claims", "completion", "doctor", "explain", "provers", "show")  # whose output is no verdict
-_WRITERS = ("convert", "generate", "key", "prove", "report", "sign")
+_WRITERS = ("commit", "convert", "generate", "key", "prove", "report", "sign")
 
 
 class _Lazy(click.Group):

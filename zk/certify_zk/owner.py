@@ -26,7 +26,7 @@ from certify_zk.relations import Block
 from certify_zk.secret import Secret
 from certify_zk.statement import Statement
 from certify_zk.values import Value
-from certify_zk.verifier import Argument
+from certify_zk.verifier import Argument, arrangement
 from certify_zk.width import LIMB
 from certify_zk.witness import Model, Witness, cells
 
@@ -38,6 +38,12 @@ def committed(policy: Policy, model: Model, seed: bytes) -> Committed:
     blocks, tables = _model_tables(policy, model)
     draw = secret.stream(seed, b"model", VERSION, canonical(policy), _digest(tables))
     return commit_model(policy, blocks, tables, draw)
+
+
+def model_rows(policy: Policy) -> int:
+    """Return how many rows of a commitment hold the network."""
+    blocks, _ = _model_blocks(policy)
+    return len(arrangement(policy, blocks.values()).model)
 
 
 @dataclass(frozen=True)
@@ -64,17 +70,19 @@ def argue(policy: Policy, root: bytes, mine: Secret, statement: Statement, claim
     return Made(prove(policy, found.circuit, statement, claim, found.tables, model, draw), use)
 
 
+def _model_blocks(policy: Policy) -> tuple[dict[str, Block], list[tuple[Value, ...]]]:
+    """Return the blocks of a network, in the order of `circuit`, and the values of each layer: both parts of its weights, and its biases."""
+    values = [(*(Value(f"weight{k}.{name}", (layer.outputs, layer.inputs), LIMB, kind="model") for name in ("plus", "minus")),
+               Value(f"bias{k}", (layer.outputs,), policy.bias_bits, signed=True, kind="model")) for k, layer in enumerate(policy.layers, start=1)]
+    return {block.name: block for layer in values for value in layer for block in value.blocks()}, values
+
+
 def _model_tables(policy: Policy, model: Model) -> tuple[dict[str, Block], dict[str, Integers]]:
-    """Return the blocks and cells of a network, in the order of `circuit`."""
-    blocks: dict[str, Block] = {}
+    """Return the blocks and cells of a network."""
+    blocks, values = _model_blocks(policy)
     tables: dict[str, Integers] = {}
-    for k, (layer, weight, bias) in enumerate(zip(policy.layers, model.weights, model.biases, strict=True), start=1):
-        parts = np.maximum(weight, 0), np.maximum(-weight, 0)
-        values = [(Value(f"weight{k}.{name}", (layer.outputs, layer.inputs), LIMB, kind="model"), part)
-                  for name, part in zip(("plus", "minus"), parts, strict=True)]
-        values.append((Value(f"bias{k}", (layer.outputs,), policy.bias_bits, signed=True, kind="model"), bias))
-        for value, table in values:
-            blocks |= {block.name: block for block in value.blocks()}
+    for layer, weight, bias in zip(values, model.weights, model.biases, strict=True):
+        for value, table in zip(layer, (np.maximum(weight, 0), np.maximum(-weight, 0), bias), strict=True):
             tables |= cells(value, padded(table, value.shape))
     return blocks, tables
 

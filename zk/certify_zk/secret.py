@@ -104,9 +104,9 @@ def contents(commitment_seed: bytes, proof_seed: bytes, commitment: bytes, model
     return body + hashlib.sha256(body).digest()
 
 
-def write(commit: tuple[Path, bytes], secret: tuple[Path, bytes], others: Sequence[tuple[Path, bytes]] = ()) -> None:
-    """Write a commitment, its secret file (mode 0600) and further files, all new, all or none; raises UsageError `output-taken` or OutputError."""
-    create([(*secret, 0o600), (*commit, 0o644), *((*other, 0o644) for other in others)])
+def write(commit: tuple[Path, bytes], secrets: Sequence[tuple[Path, bytes]]) -> None:
+    """Write files that only the owner may read, and then a commitment, all new, all or none; raises UsageError `output-taken` or OutputError."""
+    create([*((*secret, 0o600) for secret in secrets), (*commit, 0o644)])
 
 
 def read(path: Path) -> Secret:

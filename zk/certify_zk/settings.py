@@ -83,6 +83,14 @@ def _mode(word: str, m: int) -> str:
     return "crown" if m <= stop else "ibp" if m == stop + 1 else word
 
 
+def like(policy: Policy) -> Settings:
+    """Return the choices with which a network that has the integers of a policy becomes them again."""
+    inputs = policy.inputs
+    scales = {name: getattr(policy, name) for name, *_ in _SCALES.values()}
+    return Settings(policy.modes, policy.level, policy.uses, policy.slope_bits, scales, policy.bias_bits, policy.remainder, None, inputs.offset,
+                    inputs.scale, inputs.lower, inputs.upper)
+
+
 def read_settings(data: bytes) -> Settings:
     """Return the choices in the bytes of a policy file; raises UsageError `policy-file`, which names the key."""
     table = _table(data)
