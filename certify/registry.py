@@ -18,6 +18,7 @@ KINDS: dict[str, str] = {
     "grid-defence-limit": "certify.claims.grid_defence_limit",
     "grid-shedding": "certify.claims.grid_shedding",
     **{f"private-{name}": "certify.claims.private" for name in ("ball", "counterexample", "linear", "robust", "score")},
+    "private-fair": "certify.claims.private_fair",
     "region": "certify.claims.region",
     "robust": "certify.claims.robust",
 }

@@ -9,9 +9,9 @@ boxes. Shown by a zero-knowledge argument (rule `argument`):
 - `private-score`: |f_o(x) - f_o(x')| <= `score_gap_at_most` for all x, x' of B, o the given `output`; the property's unsafe set does not count.
 - `private-ball`: as `private-robust`, for every x with |x - x0|_2 <= `radius_l2` that is not below the domain's lower corner; B is the point x0.
 - `private-counterexample`: f_c(x) >= f_y(x) at the given `point` x of B, c = `label_wrong` and y the property's class: it refutes `private-robust`.
-B is not empty and lies in the domain of the commitment. `context` is what the prover was told about whom and when the certificate is for: it is bound
-to the argument, and the checker, which has no clock, only prints it. Not claimed: that a deployed network is the committed one, what it does in floating
-point, anything about inputs outside of B.
+B is not empty and lies in the domain of the commitment. `context` is what the prover was told about whom and when the certificate is for: it is
+bound to the argument, and the checker, which has no clock, only prints it. Not claimed: that a deployed network is the committed one, what it does in
+floating point, anything about inputs outside of B.
 """
 
 from __future__ import annotations
@@ -23,17 +23,15 @@ from typing import Any
 
 from certify.certificate import Checked, Claim, Evidence, Files, Kind, Role
 from certify.errors import Rejected
-from certify.fields import Choice, Field, Integer, ListOf, Nullable, Rational, Record, Text
+from certify.fields import Choice, Field, Integer, ListOf, Rational, Record
 from certify.limits import Limits
 from certify.readers.commitment import Commitment, read_commitment
 from certify.readers.formula import Parts
 from certify.rules import private_statement
 from certify.rules.argument import LIGERO, PREMISES, bound, establish
-from certify.rules.private_words import context_words, facts
+from certify.rules.private_words import CONTEXT, context_words, facts
 from certify_zk.statement import Rows, Score, Statement, robust
 
-CONTEXT = Record({"audience": Nullable(Text(r"[ -~]+")), "nonce": Nullable(Text(r"[ -~]+")),
-                  "expires": Nullable(Text(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}Z)?"))})
 _GIVEN: Mapping[str, Field] = {"format": Choice(("vnnlib-1", "vnnlib-2")), "context": CONTEXT}
 _ROBUST: Mapping[str, Field] = {"label": Integer(), "margin_at_least": Rational(positive=True)}
 Asked = Callable[[Commitment, Parts, Mapping[str, Any], Mapping[str, Any]], Statement]

@@ -117,7 +117,8 @@ def _checked(model: Path, asked: Mapping[str, str]) -> dict[str, object]:
     if not same or owner.committed(commitment.policy, made.model, seed).root != commitment.root:
         raise Declined("commitment-root", f"the commitment is not of {model.name} with this seed", where=asked["check"],
                        fix="give the quantised network that `certify commit` wrote, and the seed that belongs to it")
-    return {"verdict": "same", "root": commitment.root.hex(), "lines": [f"same        the commitment is of this network    root {commitment.root.hex()}"]}
+    root = commitment.root.hex()
+    return {"verdict": "same", "root": root, "lines": [f"same        the commitment is of this network    root {root}"]}
 
 
 def _bytes(path: Path) -> bytes:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from certify_solvers.common.prover import Prover
 
 
-_OURS = {"crown": "certify_solvers.crown.prover:Crown", "grid": "certify_solvers.grid.prover:Grid", "private": "certify_solvers.private.prover:Private"}
+_OURS = {"crown": "certify_solvers.crown.prover:Crown",
+         "grid": "certify_solvers.grid.prover:Grid", "private": "certify_solvers.private.prover:Private"}
 
 
 def all_provers() -> list[Prover]:

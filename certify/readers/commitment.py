@@ -28,7 +28,7 @@ RECORD = Record({
     "modes": ListOf(Text(r"crown|ibp|stop:[1-9][0-9]?"), 1, MOST_DEPTH + 1),
     "tau": ListOf(ListOf(_BITS, most=MOST_DEPTH), 1, MOST_DEPTH + 1),
     "inputs": Record({"offset": _NUMBERS, "scale": _NUMBERS, "lower": _NUMBERS, "upper": _NUMBERS}),
-    **{name: _BITS for name in ("weight_scale", "slope_bits", "bias_scale", "input_scale", "total_scale", "bias_bits", "bound_bits", "intercept_bits")},
+    **dict.fromkeys(("weight_scale", "slope_bits", "bias_scale", "input_scale", "total_scale", "bias_bits", "bound_bits", "intercept_bits"), _BITS),
     "remainder": Boolean(),
     "level": Integer(min(LEVELS), max(LEVELS)),
     **{name: Integer(1, 1 << 32) for name in ("uses", "queries", "pads", "columns", "codeword")},

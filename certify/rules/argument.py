@@ -7,8 +7,8 @@ root of the commitment binds. Guarantee: `establish` returns only if the stateme
 (kind, version, roles, digests of all subjects, `given`, `says`), the statement and the roots. It shows nothing but that the statement is true.
 
 Arrays, by name: `roots` |u1 [2, 32], of the certificate's rows and of the pads; `messages` <u8 [n, D], masked, in the order of
-`certify_zk.argument`, the last one the opening's mask value; `u1`, `u2` and the opened columns, salts and paths of `certify_zk.ligero`; the polynomials,
-columns, salts and path of `certify_zk.pads`. All sizes follow from commitment and challenges.
+`certify_zk.argument`, the last one the opening's mask value; `u1`, `u2` and the opened columns, salts and paths of `certify_zk.ligero`; the
+polynomials, columns, salts and path of `certify_zk.pads`. All sizes follow from commitment and challenges.
 """
 
 from __future__ import annotations

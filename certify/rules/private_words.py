@@ -6,8 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from certify.fields import Nullable, Record, Text
 from certify.readers.commitment import Commitment
 from certify_zk.statement import Statement
+
+_WORD = Nullable(Text(r"[ -~]+"))
+CONTEXT = Record({"audience": _WORD, "nonce": _WORD, "expires": Nullable(Text(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}Z)?"))})
+"""What an argument is bound to beside its statement."""
 
 
 def context_words(context: Mapping[str, Any]) -> str:

@@ -2,9 +2,10 @@
 """The owner's secret file: seeds, the committed integers, and a list of uses that no fault can make shorter.
 
 Layout: a line of canonical JSON with both seeds (hex), the digest of `model.commit`, and the shapes of the integers; then these, each array as
-little-endian 32-bit words; the SHA-256 of all that; then one record of 72 bytes for each use: its number (big-endian), and the digests of statement and
-witness. Guarantee: the file is created readable by its owner alone and never replaced; a use is on the disk (fsync, under an exclusive lock) before
-`take` returns its number, so no number is given to two statements or two witnesses, whatever is killed when. A record that was cut off counts as a use.
+little-endian 32-bit words; the SHA-256 of all that; then one record of 72 bytes for each use: its number (big-endian), and the digests of statement
+and witness. Guarantee: the file is created readable by its owner alone and never replaced; a use is on the disk (fsync, under an exclusive lock)
+before `take` returns its number, so no number is given to two statements or two witnesses, whatever is killed when. A record that was cut off counts
+as a use.
 
 *Why.* Pads, masks and salts come from the proof seed, the statement, the witness and the number of the use. The same pads under two witnesses would
 give away the difference of their messages; and each use opens columns of the model's rows, which have pads for as many as the policy allows. Whoever

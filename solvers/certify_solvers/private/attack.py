@@ -31,8 +31,7 @@ def search(policy: Policy, model: Model, statement: Statement, found: Parts, see
     rng, rows = np.random.default_rng(seed), statement.asked
     if not isinstance(rows, Rows):
         return None
-    weights = [np.ldexp(weight.astype(np.float64), -policy.weight_scale) for weight in model.weights]
-    biases = [np.ldexp(bias.astype(np.float64), -policy.bias_scale) for bias in model.biases]
+    weights, biases = _floats(policy, model)
     asked = np.array(rows.coefficients, np.float64)
     for region, part in zip(statement.regions, found.parts, strict=True):
         if not isinstance(region, Box):
@@ -49,6 +48,18 @@ def search(policy: Policy, model: Model, statement: Statement, found: Parts, see
                 slope = _slope(policy, weights, biases, x, coefficients)
                 x = np.clip(x - np.sign(slope) * width * 0.5 * (1 - step / _STEPS), low, low + width)
     return None
+
+
+def outputs(policy: Policy, model: Model, point: tuple[Fraction, ...]) -> Any:
+    """Return the outputs at a point in the units of the network's inputs, in floating point."""
+    offsets, scales = spread(policy, policy.inputs.offset), spread(policy, policy.inputs.scale)
+    x = np.array([[float((value - offset) * scale) for value, offset, scale in zip(point, offsets, scales, strict=True)]])
+    return _values(policy, *_floats(policy, model), np.ldexp(x, policy.input_scale))[0][0]
+
+
+def _floats(policy: Policy, model: Model) -> tuple[list[Any], list[Any]]:
+    return ([np.ldexp(weight.astype(np.float64), -policy.weight_scale) for weight in model.weights],
+            [np.ldexp(bias.astype(np.float64), -policy.bias_scale) for bias in model.biases])
 
 
 def _values(policy: Policy, weights: list[Any], biases: list[Any], x: Any) -> tuple[Any, list[Any]]:

@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from certify.certificate import Files
-from certify.claims import private
+from certify import registry
+from certify.certificate import Files, Kind
+from certify.claims import private, private_fair
 from certify.errors import UsageError
 from certify.limits import Limits
 from certify.readers.commitment import Commitment, read_commitment
@@ -18,8 +19,12 @@ from certify.readers.vnnlib2 import declared_format
 from certify.rules import private_statement
 from certify.rules.argument import LIGERO, PREMISES, bound, encoded
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
-from certify_solvers.private.attack import Attack, search
+from certify_solvers.private.attack import Attack, outputs, search
 from certify_zk.statement import Statement
+
+if TYPE_CHECKING:
+    from certify_zk.secret import Secret
+    from certify_zk.witness import Witness
 
 _CONTEXT = {"audience": "null", "nonce": "null", "expires": "null"}
 _MEANINGS = {
@@ -30,6 +35,7 @@ _MEANINGS = {
     "label": "the class that the property asks for; found in the property", "margin_at_least": "by how much every other class is lower",
     "output": "the output whose values are compared", "score_gap_at_most": "the largest difference of two values",
     "radius_l2": "the l_2 distance, in units of the network's inputs", "point": "a point of the region on the grid of the commitment",
+    "row": "the row of the points file, from 0 on", "decision": "1 favourable, 0 not; or the class; found by the network",
     "label_wrong": "the class that is at least as high there",
 }
 
@@ -38,12 +44,12 @@ class Private:
     """Proves statements about the network behind a commitment; what it sees of the network stays in the secret file."""
 
     name = "private"
-    emits = tuple(private.KINDS)
+    emits = (*private.KINDS, private_fair.KIND.name)
     summary = "CROWN bounds in exact integers, and a zero-knowledge argument that they hold"
 
     def defaults(self, kind: str) -> Mapping[str, str]:
         """Return the text of every `given` field that has a default."""
-        return {"format": "auto", **_CONTEXT}
+        return _CONTEXT if kind == private_fair.KIND.name else {"format": "auto", **_CONTEXT}
 
     def options(self, kind: str) -> Mapping[str, str]:
         """Return the prover options with their default texts."""
@@ -59,43 +65,36 @@ class Private:
 
     def complete(self, kind: str, given: Mapping[str, Any], files: Files, limits: Limits) -> Mapping[str, Any]:
         """Return `given` with its format."""
-        text = files["property"]
-        return {**given, "format": declared_format(text)} if given["format"] is None and isinstance(text, bytes) else given
+        text = files.get("property")
+        return {**given, "format": declared_format(text)} if isinstance(text, bytes) and given["format"] is None else given
 
     def rehearse(self, problem: Problem) -> Mapping[str, Any]:
         """Return what a proof would show and cost, without a use: the margins by region and row, and how near each relation comes to the prime."""
-        from certify_zk import secret
         from certify_zk.witness import witness
 
-        commitment, _, statement, _ = _asked(problem)
-        found = witness(commitment.policy, secret.read(_secret(problem)).model, statement)
+        commitment, statement, _ = _asked(problem)
+        found = witness(commitment.policy, secret_of(problem).model, statement)
         widths = statement_widths(commitment, statement)
         why = {"why": found.why, "quantity": found.quantity} if hasattr(found, "why") else {}
         return {"margins": [[str(margin) for margin in row] for row in found.margins], "widths_log2": widths, **why}
 
     def prove(self, problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         """Return the outcome of one problem."""
-        from certify_zk import owner, secret
         from certify_zk.witness import Unknown as Unfit
         from certify_zk.witness import witness
 
         progress("reading", {})
-        commitment, found, statement, says = _asked(problem)
-        mine = secret.read(_secret(problem))
+        commitment, statement, says = _asked(problem)
+        mine = secret_of(problem)
         progress("bounding", {})
         seen = witness(commitment.policy, mine.model, statement)
         if isinstance(seen, Unfit):
-            return self._refuted(problem, commitment, found, statement, mine.model, seen.why, progress)
+            return self._refuted(problem, commitment, statement, mine, seen.why, progress)
         progress("arguing", {"cells": seen.circuit.cells})
-        claim = bound(private.KINDS[problem.kind], problem.roles, problem.files, problem.given, says)
-        made = owner.argue(commitment.policy, commitment.root, mine, statement, claim, seen)
-        draft = Draft(problem.kind, 1, problem.given, says, tuple(sorted(PREMISES)), LIGERO.kind, LIGERO.version, {}, encoded(made.argument))
-        return Proved(draft, (f"use {made.use} of {commitment.policy.uses} of this commitment",))
+        return Proved(*_draft(problem, registry.kind(problem.kind), commitment, mine, statement, problem.given, says, seen))
 
-    def _refuted(self, problem: Problem, commitment: Commitment, found: Parts, statement: Statement, model: Any, why: str,
-                 progress: Progress) -> Outcome:
+    def _refuted(self, problem: Problem, commitment: Commitment, statement: Statement, mine: Secret, why: str, progress: Progress) -> Outcome:
         """Return a counterexample in place of a claim of robustness, where there is one."""
-        from certify_zk import owner, secret
         from certify_zk.witness import Unknown as Unfit
         from certify_zk.witness import witness
 
@@ -103,37 +102,56 @@ class Private:
         if problem.kind != "private-robust":
             return Unknown(margin)
         progress("attacking", {})
-        hit: Attack | None = search(commitment.policy, model, statement, found)
+        hit: Attack | None = search(commitment.policy, mine.model, statement, _property(problem, commitment))
         if hit is None:
             return Unknown(f"{margin}; no counterexample was found")
         given, says = {**problem.given, "point": hit.point}, {"label_wrong": hit.label}
         kind = private.KINDS["private-counterexample"]
         _, asked = private.private_statement_of(kind.name, given, says, problem.files, problem.limits.fresh())
-        seen = witness(commitment.policy, model, asked)
+        seen = witness(commitment.policy, mine.model, asked)
         if isinstance(seen, Unfit):
             return Unknown(f"{margin}; the counterexample that was found is too close to a tie for the units of this commitment")
-        claim = bound(kind, problem.roles, problem.files, given, says)
-        made = owner.argue(commitment.policy, commitment.root, secret.read(_secret(problem)), asked, claim, seen)
-        draft = Draft(kind.name, 1, given, says, tuple(sorted(PREMISES)), LIGERO.kind, LIGERO.version, {}, encoded(made.argument))
-        return Refuted(draft, (f"use {made.use} of {commitment.policy.uses} of this commitment",))
+        return Refuted(*_draft(problem, kind, commitment, mine, asked, given, says, seen))
 
 
-def _asked(problem: Problem) -> tuple[Commitment, Parts, Statement, Mapping[str, Any]]:
-    """Return the commitment, the property, the statement and what is said, defaults filled in."""
-    commitment_file, property_file, limits = problem.files["commitment"], problem.files["property"], problem.limits.fresh()
-    if not isinstance(commitment_file, bytes) or not isinstance(property_file, bytes):
-        raise TypeError("a role takes one file")
-    commitment = read_commitment(commitment_file, limits)
-    found = private_statement.read_property(property_file, problem.given["format"], commitment, limits)
-    says = dict(problem.wanted)
+def _draft(problem: Problem, kind: Kind, commitment: Commitment, mine: Secret, statement: Statement, given: Mapping[str, Any],
+           says: Mapping[str, Any], seen: Witness) -> tuple[Draft, tuple[str, ...]]:
+    """Return the certificate of a witness, and which use of the commitment it is."""
+    from certify_zk import owner
+    claim = bound(kind, problem.roles, problem.files, given, says)
+    made = owner.argue(commitment.policy, commitment.root, mine, statement, claim, seen)
+    draft = Draft(kind.name, kind.version, given, says, tuple(sorted(PREMISES)), LIGERO.kind, LIGERO.version, {}, encoded(made.argument))
+    return draft, (f"use {made.use} of {commitment.policy.uses} of this commitment",)
+
+
+def _asked(problem: Problem) -> tuple[Commitment, Statement, Mapping[str, Any]]:
+    """Return the commitment, the statement and what is said, defaults filled in."""
+    limits, says = problem.limits.fresh(), dict(problem.wanted)
+    if problem.kind == private_fair.KIND.name:
+        if "decision" not in says:
+            commitment, schema, person = private_fair.person_of(problem.given, problem.files, limits)
+            scores = outputs(commitment.policy, secret_of(problem).model, person)
+            above = schema.favourable_above
+            says["decision"] = int(scores.argmax()) if above is None else int(scores[0] > above)
+        return *private_fair.statement_of(problem.given, says, problem.files, limits), says
     if problem.kind in ("private-robust", "private-ball"):
-        says.setdefault("label", private_statement.label(found, commitment.policy.size(commitment.policy.depth)))
+        commitment_file = problem.files["commitment"]
+        if not isinstance(commitment_file, bytes):
+            raise TypeError("a role takes one file")
+        commitment = read_commitment(commitment_file, limits)
+        says.setdefault("label", private_statement.label(_property(problem, commitment), commitment.policy.size(commitment.policy.depth)))
         says.setdefault("margin_at_least", Fraction(1, 1 << commitment.policy.total_scale))
     for name in private.KINDS[problem.kind].says.fields:
         if name not in says:
             raise UsageError("setting-missing", f"{problem.kind} needs --set {name}=...", fix=f"`certify claims {problem.kind}` says what it means")
-    _, statement = private.private_statement_of(problem.kind, problem.given, says, problem.files, limits)
-    return commitment, found, statement, says
+    return *private.private_statement_of(problem.kind, problem.given, says, problem.files, limits), says
+
+
+def _property(problem: Problem, commitment: Commitment) -> Parts:
+    text = problem.files["property"]
+    if not isinstance(text, bytes):
+        raise TypeError("a role takes one file")
+    return private_statement.read_property(text, problem.given["format"], commitment, problem.limits.fresh())
 
 
 def statement_widths(commitment: Commitment, statement: Statement) -> Mapping[str, float]:
@@ -142,9 +160,9 @@ def statement_widths(commitment: Commitment, statement: Statement) -> Mapping[st
     return {name: round(interval.bits, 2) for name, interval in circuit(commitment.policy, statement).require()}
 
 
-def _secret(problem: Problem) -> Path:
+def secret_of(problem: Problem) -> Secret:
+    """Return the owner's file that a problem names; raises UsageError or Declined."""
+    from certify_zk import secret
     if not problem.options["secret"]:
         raise UsageError("setting-missing", f"{problem.kind} needs --set secret=FILE", fix="name the file that `certify commit` wrote for the owner")
-    return Path(problem.options["secret"])
-
-
+    return secret.read(Path(problem.options["secret"]))
