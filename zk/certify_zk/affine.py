@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from certify_zk.field import Element, Extension
+from certify_zk.field import Element, Field
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Affine:
 class Tape:
     """The nodes of hidden parts; `values` are those of a prover, who knows its leaves, and `None` of a verifier."""
 
-    def __init__(self, field: Extension) -> None:
+    def __init__(self, field: Field) -> None:
         self.field = field
         self._made: list[tuple[tuple[Element, int], ...]] = []
         self._values: list[Element | None] = []

@@ -43,7 +43,7 @@ from fractions import Fraction
 from certify_zk.affine import Affine
 from certify_zk.circuit import Circuit
 from certify_zk.dialogue import Dialogue
-from certify_zk.field import Element, P
+from certify_zk.field import Element
 from certify_zk.layout import BlockClaim, Claim, Layout, Point, below
 from certify_zk.lookup import lookup
 from certify_zk.policy import Policy
@@ -69,8 +69,12 @@ class Remaining:
 
 def begin(policy: Policy, statement: Statement, claim: bytes, roots: Sequence[bytes]) -> Transcript:
     """Return a transcript that has absorbed what is to be shown, and the roots of model, certificate and, if there are pads, of these."""
-    transcript = Transcript()
-    transcript.absorb("protocol", PROTOCOLS[len(roots)])
+    return begun(Transcript(), PROTOCOLS[len(roots)], policy, statement, claim, roots)
+
+
+def begun(transcript: Transcript, protocol: bytes, policy: Policy, statement: Statement, claim: bytes, roots: Sequence[bytes]) -> Transcript:
+    """Return a new transcript once it has absorbed what is to be shown, by a protocol, and roots."""
+    transcript.absorb("protocol", protocol)
     transcript.absorb("policy", canonical(policy))
     transcript.absorb("claim", claim)
     transcript.absorb("box", canonical(statement))
@@ -169,7 +173,7 @@ class _Run:
         claim = BlockClaim(name, parts, outside)
         if claim not in self.values:
             if block.kind == "public":
-                flat = [int(entry) % P for entry in self.publics[name].ravel()]
+                flat = [int(entry) % self.field.characteristic for entry in self.publics[name].ravel()]
                 nothing = [[0] * len(flat)] * (self.field.degree - 1)
                 self.values[claim] = Affine(self.field.multilinear([flat, *nothing], [each for part in parts[::-1] for each in part]))
             else:

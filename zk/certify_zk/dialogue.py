@@ -17,7 +17,7 @@ import numpy as np
 
 from certify.errors import Rejected
 from certify_zk.affine import Affine, Tape
-from certify_zk.field import Element, Extension, P
+from certify_zk.field import Element, Field, P
 from certify_zk.layout import BlockClaim, Claim, Point
 from certify_zk.relations import Identity
 from certify_zk.transcript import Transcript
@@ -125,7 +125,7 @@ class Silent(Recorded):
 class Dialogue:
     """Transcript, source and checks of a run in clear mode; with `strict`, a check that fails raises Rejected with its code."""
 
-    def __init__(self, transcript: Transcript, field: Extension, source: Source, strict: bool) -> None:
+    def __init__(self, transcript: Transcript, field: Field, source: Source, strict: bool) -> None:
         self.transcript, self.field, self.source, self.strict = transcript, field, source, strict
         self.tape = Tape(field)
         self.counts: Counter[str] = Counter()
@@ -171,7 +171,7 @@ class Padded(Dialogue):
     becomes one, with a constraint that says what it is. `where` says of a leaf of the tape which hidden element it is.
     """
 
-    def __init__(self, transcript: Transcript, field: Extension, source: Source, pads: Sequence[Element] | None) -> None:
+    def __init__(self, transcript: Transcript, field: Field, source: Source, pads: Sequence[Element] | None) -> None:
         super().__init__(transcript, field, source, True)
         self.pads = pads
         self.sent: list[Element] = []

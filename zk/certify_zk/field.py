@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from flint import nmod_mat, nmod_poly
 
@@ -43,6 +44,57 @@ def product(left: Sequence[int], right: Sequence[int], rows: int, inner: int, co
     return [int(entry) for entry in (nmod_mat(rows, inner, list(left), P) * nmod_mat(inner, columns, list(right), P)).entries()]
 
 
+class Field(Protocol):
+    """What the argument needs of a field whose elements are tuples of `degree` integers: an `Extension`, or a field of its own of another backend."""
+
+    @property
+    def degree(self) -> int:
+        """Integers an element."""
+
+    @property
+    def characteristic(self) -> int:
+        """The prime by which the integers 0, 1, 2, ... of the field are reduced."""
+
+    @property
+    def order(self) -> int:
+        """Number of elements."""
+
+    @property
+    def zero(self) -> Element:
+        """The neutral element of addition."""
+
+    @property
+    def one(self) -> Element:
+        """The neutral element of multiplication."""
+
+    def embed(self, value: int) -> Element:
+        """Return an integer as an element."""
+
+    def add(self, a: Element, b: Element) -> Element:
+        """Return a + b."""
+
+    def subtract(self, a: Element, b: Element) -> Element:
+        """Return a - b."""
+
+    def negated(self, a: Element) -> Element:
+        """Return -a."""
+
+    def scale(self, a: Element, c: int) -> Element:
+        """Return c a for an integer c."""
+
+    def multiply(self, a: Element, b: Element) -> Element:
+        """Return a b."""
+
+    def inverse(self, a: Element) -> Element:
+        """Return 1/a; raises ZeroDivisionError for a = 0."""
+
+    def equality(self, point: Sequence[Element]) -> list[Element]:
+        """Return eq(point, i) for 0 <= i < 2^len(point), as `Extension.equality` orders them."""
+
+    def multilinear(self, values: Sequence[Sequence[int]], point: Sequence[Element]) -> Element:
+        """Return the multilinear extension of elements given as the flat lists of their coefficients."""
+
+
 @dataclass(frozen=True)
 class Extension:
     """The field with p^degree elements, F_p[X]/(X^degree - 7), degree 2 or 3; raises ValueError for another degree."""
@@ -52,6 +104,11 @@ class Extension:
     def __post_init__(self) -> None:
         if self.degree not in (2, 3):
             raise ValueError("the degree of the extension is 2 or 3")
+
+    @property
+    def characteristic(self) -> int:
+        """The prime p."""
+        return P
 
     @property
     def order(self) -> int:

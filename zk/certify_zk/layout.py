@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from certify.errors import Declined
-from certify_zk.field import Element, Extension
+from certify_zk.field import Element, Field
 from certify_zk.relations import Block
 from certify_zk.width import LIMB
 
@@ -94,7 +94,7 @@ class Layout:
         """The number of cells that are looked up."""
         return len(self.ranged) << self.columns
 
-    def weight(self, field: Extension, claim: Claim, row: Point, column: Point) -> Element:
+    def weight(self, field: Field, claim: Claim, row: Point, column: Point) -> Element:
         """Return the multilinear extension, at a cell of F, of the weights with which a claim counts all cells."""
         if isinstance(claim, RangedClaim):
             mine, theirs = field.equality(claim.row), field.equality(row)
@@ -135,24 +135,24 @@ def layout(blocks: Iterable[Block], columns: int) -> Layout:
     return Layout(model | other, columns, half + 1, _existing(model.values(), columns), ranged, free)
 
 
-def same(field: Extension, first: Point, second: Point) -> Element:
+def same(field: Field, first: Point, second: Point) -> Element:
     """Return eq(first, second), the multilinear extension of equality."""
     return both(field, first, second, 1 << len(first))
 
 
-def both(field: Extension, first: Point, second: Point, limit: int) -> Element:
+def both(field: Field, first: Point, second: Point, limit: int) -> Element:
     """Return the sum of eq(first, x) eq(second, x) over x < limit, at most 2^len(first)."""
     ones = [field.multiply(a, b) for a, b in zip(first, second, strict=True)]
     zeros = [field.multiply(field.subtract(field.one, a), field.subtract(field.one, b)) for a, b in zip(first, second, strict=True)]
     return _below(field, zeros, ones, limit)
 
 
-def below(field: Extension, point: Point, limit: int) -> Element:
+def below(field: Field, point: Point, limit: int) -> Element:
     """Return the sum of eq(point, x) over x < limit, at most 2^len(point)."""
     return _below(field, [field.subtract(field.one, coordinate) for coordinate in point], list(point), limit)
 
 
-def _below(field: Extension, zeros: Sequence[Element], ones: Sequence[Element], limit: int) -> Element:
+def _below(field: Field, zeros: Sequence[Element], ones: Sequence[Element], limit: int) -> Element:
     """Return the sum over x < limit of the product of ones[b] over the bits b of x that are set and of zeros[b] over the others.
 
     [0, limit) is made of one dyadic piece for each bit that is set in `limit`: its higher bits as they are there, this one 0, lower ones free.

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from certify_zk.affine import Affine
 from certify_zk.dialogue import Dialogue
-from certify_zk.field import Element, Extension
+from certify_zk.field import Element, Field
 from certify_zk.layout import MULTIPLICITY, BlockClaim, Claim, Layout, Point, RangedClaim
 from certify_zk.sumcheck import Round, rounds
 from certify_zk.width import LIMB
@@ -76,7 +76,7 @@ def _descend(dialogue: Dialogue, tree: int, rows: int, columns: int, p: Affine, 
     return row, column, p, q
 
 
-def _ranged(field: Extension, layout: Layout, row: Point) -> Element:
+def _ranged(field: Field, layout: Layout, row: Point) -> Element:
     """Return the sum of eq(row, r) over ranged rows."""
     table, total = field.equality(row), field.zero
     for r in layout.ranged:
@@ -84,7 +84,7 @@ def _ranged(field: Extension, layout: Layout, row: Point) -> Element:
     return total
 
 
-def _number(field: Extension, point: Point) -> Element:
+def _number(field: Field, point: Point) -> Element:
     """Return the multilinear extension of the number of an entry: the sum of 2^b point[b]."""
     total = field.zero
     for bit, coordinate in enumerate(point):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from certify.errors import Rejected
 from certify_zk.affine import Affine
 from certify_zk.dialogue import Dialogue
-from certify_zk.field import Element, Extension
+from certify_zk.field import Element, Field
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Round:
     coordinate: Element | None = None
 
 
-def weights(field: Extension, degree: int, coordinate: Element | None, challenge: Element) -> tuple[Element, list[Element]]:
+def weights(field: Field, degree: int, coordinate: Element | None, challenge: Element) -> tuple[Element, list[Element]]:
     """Return the coefficients with which a claim and the messages of its round make g at a challenge, the next claim.
 
     With the linear coefficient claim - 2 g_0 - (g_2 + ...), or (claim - g_0) / rho - (g_2 + ...), g at r is linear in the claim and the messages.
