@@ -11,8 +11,8 @@ from collections.abc import Set
 
 from certify.errors import Declined, Rejected, UsageError
 
-NAMES = frozenset({"angle-limits-ignored", "collision-resistant", "dc-power-flow", "dc-switching", "pmin-relaxed", "random-oracle", "real-arithmetic",
-                   "transport-flow"})
+NAMES = frozenset({"angle-limits-ignored", "collision-resistant", "dc-power-flow", "dc-switching", "discrete-logarithm", "pmin-relaxed",
+                   "random-oracle", "real-arithmetic", "transport-flow"})
 OPT_IN: frozenset[str] = frozenset()
 
 

@@ -22,7 +22,7 @@ class Limits:
     """Sizes in bytes, counts, and `work` in elementary array operations (about a nanosecond each).
 
     `blas` lets this run take products from a BLAS, which is assumed to sum ordinary binary64 products (no Strassen, no lower precision): it
-    buys time only, is no part of a certificate, and the verdict names it.
+    buys time only, is no part of a certificate, and the verdict names it. `reference` takes the group of `hyrax` evidence from py_ecc, plain Python.
     """
 
     file_bytes: int = 2 << 30
@@ -36,6 +36,7 @@ class Limits:
     memory: int = 2 << 30
     work: int = 1 << 36
     blas: bool = False
+    reference: bool = False
     _meter: _Meter = field(default_factory=_Meter, repr=False, compare=False)
 
     def fresh(self) -> Limits:

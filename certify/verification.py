@@ -55,12 +55,13 @@ def load(path: str | Path, limits: Limits | None = None) -> Certificate:
 
 
 def verify(path: str | Path, subjects: Subjects = (), allow: Collection[str] | None = None, limits: Limits | None = None,
-           keys: Sequence[str | Path] | None = None, threshold: int | None = None) -> Verification:
+           keys: Sequence[str | Path] | None = None, threshold: int | None = None, reference: bool = False) -> Verification:
     """Verify the certificate at `path` against subject files and return what was verified.
 
     `subjects` is a list of files, matched by digest, or a mapping that pins roles; a subject that the certificate carries
     needs no file. `allow` are the allowed assumptions (None: all but the opt-in ones). `keys` are files
     of Ed25519 public keys in PEM, of which `threshold` (None: all) must have signed; None asks for no signature, an empty list is an error.
+    `reference` takes what has a second implementation from the one in plain Python (`Limits.reference`).
     Raises Rejected, Declined or UsageError (a file that
     can't be read).
     """
@@ -68,6 +69,7 @@ def verify(path: str | Path, subjects: Subjects = (), allow: Collection[str] | N
         raise TypeError("subjects and keys are lists of files (or subjects a mapping), allow names; a single string is none of these")
     assumptions.require_known(allow := None if allow is None else frozenset(allow))
     limits = (limits or Limits()).fresh()
+    limits = replace(limits, reference=True) if reference else limits
     data = container.load_bytes(Path(path), limits)
     return check(data, Path(path).name, read_subjects(subjects, limits), allow, limits,
                  None if keys is None else [container.load_bytes(Path(key), replace(limits, file_bytes=_MOST_KEY)) for key in keys], threshold)

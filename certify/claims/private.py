@@ -28,7 +28,7 @@ from certify.limits import Limits
 from certify.readers.commitment import Commitment, read_commitment
 from certify.readers.formula import Parts
 from certify.rules import private_statement
-from certify.rules.argument import LIGERO, PREMISES, bound, establish
+from certify.rules.argument import HYRAX, LIGERO, bound, establish, premises
 from certify.rules.private_words import CONTEXT, context_words, facts
 from certify_zk.statement import Rows, Score, Statement, robust
 
@@ -105,7 +105,8 @@ def _check(name: str, claim: Claim, evidence: Evidence, files: Files, limits: Li
     """Return what was checked if the evidence establishes the claim; raises Rejected or Declined."""
     commitment, statement = private_statement_of(name, claim.given, claim.says, files, limits)
     ledger = establish(commitment, statement, bound(KINDS[name], claim.roles, files, claim.given, claim.says), evidence, limits)
-    return Checked(PREMISES, facts(commitment, statement), {"soundness_bits": Fraction(ledger.tenths, 10), "regions": len(statement.regions)})
+    figures = {"soundness_bits": Fraction(ledger.tenths, 10), "regions": len(statement.regions)}
+    return Checked(premises(commitment), facts(commitment, statement, limits), figures)
 
 
 def _sentence(name: str, claim: Claim) -> str:
@@ -129,7 +130,7 @@ def _sentence(name: str, claim: Claim) -> str:
 
 def _kind(name: str, given: Mapping[str, Field], says: Mapping[str, Field], summary: str) -> Kind:
     return Kind(name=name, version=1, roles=(Role("commitment"), Role("property")), given=Record({**_GIVEN, **given}), says=Record(says),
-                evidence=(LIGERO,), check=partial(_check, name), sentence=partial(_sentence, name), summary=summary)
+                evidence=(LIGERO, HYRAX), check=partial(_check, name), sentence=partial(_sentence, name), summary=summary)
 
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in (

@@ -26,7 +26,7 @@ from certify.readers.arrays import read_npy, read_row
 from certify.readers.commitment import Commitment, read_commitment
 from certify.readers.schema import Feature, Schema, read_schema
 from certify.readers.table import read_table
-from certify.rules.argument import LIGERO, PREMISES, bound, establish
+from certify.rules.argument import HYRAX, LIGERO, bound, establish, premises
 from certify.rules.private_statement import Point, boxes, threshold
 from certify.rules.private_words import CONTEXT, context_words, facts
 from certify_zk.statement import MOST_BOXES, Rows, Statement, robust
@@ -113,7 +113,8 @@ def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Che
     """Return what was checked if the evidence establishes the claim; raises Rejected or Declined."""
     commitment, statement = statement_of(claim.given, claim.says, files, limits)
     ledger = establish(commitment, statement, bound(KIND, claim.roles, files, claim.given, claim.says), evidence, limits)
-    return Checked(PREMISES, facts(commitment, statement), {"soundness_bits": Fraction(ledger.tenths, 10), "regions": len(statement.regions)})
+    figures = {"soundness_bits": Fraction(ledger.tenths, 10), "regions": len(statement.regions)}
+    return Checked(premises(commitment), facts(commitment, statement, limits), figures)
 
 
 def sentence(claim: Claim) -> str:
@@ -126,6 +127,6 @@ def sentence(claim: Claim) -> str:
 
 KIND = Kind(
     name="private-fair", version=1, roles=(Role("commitment"), Role("schema"), Role("points")), given=Record({"row": Integer(), "context": CONTEXT}),
-    says=Record({"decision": Integer()}), evidence=(LIGERO,), check=check, sentence=sentence,
+    says=Record({"decision": Integer()}), evidence=(LIGERO, HYRAX), check=check, sentence=sentence,
     summary="a hidden network decides the same about a person whatever sensitive attributes are, shown in zero knowledge",
 )

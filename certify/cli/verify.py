@@ -27,9 +27,10 @@ _WORST = (70, 1, 3, 2, 0)
 @click.option("--threshold", type=click.IntRange(1), default=None, metavar="N", help="How many of the keys must have signed.  [default: all]")
 @click.option("--work", type=click.IntRange(1), default=None, help="Work budget in elementary operations.  [default: 2^36]")
 @click.option("--blas", is_flag=True, help="Let this run take products from a BLAS: faster, and trusts that it computes what it says.")
+@click.option("--reference", is_flag=True, help="Take the group of `hyrax` evidence from py_ecc alone: plain Python, a second opinion, slower.")
 @click.option("--json", "json_output", is_flag=True, help="One JSON object a certificate.")
 def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: tuple[str, ...], keys: tuple[Path, ...],
-           threshold: int | None, work: int | None, blas: bool, json_output: bool) -> None:
+           threshold: int | None, work: int | None, blas: bool, reference: bool, json_output: bool) -> None:
     """Verify CERTIFICATES against their subject files, with the trusted checker alone.
 
     \b
@@ -43,7 +44,7 @@ def verify(certificates: tuple[Path, ...], subjects: tuple[str, ...], allowed: t
     from certify.limits import Limits
     from certify.verification import check, read_subjects
 
-    limits = Limits(blas=blas) if work is None else Limits(work=work, blas=blas)
+    limits = Limits(blas=blas, reference=reference) if work is None else Limits(work=work, blas=blas, reference=reference)
     try:
         allow = allowed_names(allowed)
         given = read_subjects(pinned_subjects(subjects), limits)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reader of `model.commit`: the public commitment to a private network, its policy and the root of its model rows.
 
+With the backend ligero the root is that of a Merkle tree; with hyrax it is the digest of the rows' points, which each certificate carries.
+
 Guarantee: `read_commitment` returns a `Commitment` only for the bytes that `encode_commitment` writes for it (canonical JSON, exact key set), with a
 policy within all limits. The root binds one network of the policy's architecture: weights W = (W+ - W-)/2^F with 0 <= W+, W- < 2^16, biases b/2^g,
 inputs x -> (x - offset) scale. Everything that an argument's verifier sizes its work by comes from here.
@@ -16,7 +18,7 @@ from certify import canonical
 from certify.errors import Declined, Rejected
 from certify.fields import Boolean, Choice, Integer, ListOf, Rational, Record, Text
 from certify.limits import Limits
-from certify_zk.policy import LEVELS, MOST_DEPTH, MOST_SIZE, Dense, InputMap, Policy
+from certify_zk.policy import BACKENDS, LEVELS, MOST_DEPTH, MOST_SIZE, Dense, InputMap, Policy
 
 FORMAT = "certify/commitment"
 _BITS = Integer(0, 64)
@@ -31,7 +33,9 @@ RECORD = Record({
     **dict.fromkeys(("weight_scale", "slope_bits", "bias_scale", "input_scale", "total_scale", "bias_bits", "bound_bits", "intercept_bits"), _BITS),
     "remainder": Boolean(),
     "level": Integer(min(LEVELS), max(LEVELS)),
-    **{name: Integer(1, 1 << 32) for name in ("uses", "queries", "pads", "columns", "codeword")},
+    "backend": Choice(BACKENDS),
+    **{name: Integer(1, 1 << 32) for name in ("uses", "columns")},
+    **{name: Integer(0, 1 << 32) for name in ("queries", "pads", "codeword")},
     "model_rows": Integer(1, 1 << 32),
     "root": Text(r"[0-9a-f]{64}"),
 })
@@ -39,7 +43,7 @@ RECORD = Record({
 
 @dataclass(frozen=True)
 class Commitment:
-    """The policy of a commitment, the number of rows that hold the network, and the root of their Merkle tree."""
+    """The policy of a commitment, the number of rows that hold the network, and the root of their Merkle tree, or the digest of their points."""
 
     policy: Policy
     model_rows: int

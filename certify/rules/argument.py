@@ -6,15 +6,17 @@ root of the commitment binds. Guarantee: `establish` returns only if the stateme
 2^-level for each hash call of a forger (random oracle, SHA-256 without collisions). What the argument is bound to: the policy, the bytes of `bound`
 (kind, version, roles, digests of all subjects, `given`, `says`), the statement and the roots. It shows nothing but that the statement is true.
 
-Arrays, by name: `roots` |u1 [2, 32], of the certificate's rows and of the pads; `messages` <u8 [n, D], masked, in the order of
-`certify_zk.argument`, the last one the opening's mask value; `u1`, `u2` and the opened columns, salts and paths of `certify_zk.ligero`; the
-polynomials, columns, salts and path of `certify_zk.pads`. All sizes follow from commitment and challenges.
+Evidence is `ligero` or `hyrax`, as the policy's backend; hyrax rests on discrete logarithms too. Its arrays are the fields of
+`certify_zk.hyrax.HyraxArgument`, in the orders of docs/hyrax.md. Arrays of ligero, by name: `roots` |u1 [2, 32], of the certificate's rows and of
+the pads; `messages` <u8 [n, D], masked, in the order of `certify_zk.argument`, the last one the opening's mask value; `u1`, `u2` and the opened columns,
+salts and paths of `certify_zk.ligero`; the polynomials, columns, salts and path of `certify_zk.pads`. All sizes follow from commitment and challenges.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,8 @@ from certify.errors import Rejected
 from certify.fields import Record
 from certify.limits import Limits
 from certify.readers.commitment import Commitment
-from certify_zk import dialogue, verifier
+from certify_zk import dialogue, hyrax, verifier
+from certify_zk.hyrax import HyraxArgument
 from certify_zk.ligero import Opening
 from certify_zk.pads import PadOpening
 from certify_zk.soundness import Ledger
@@ -38,8 +41,16 @@ _WORDS, _BYTES = ArraySpec("<u8", 2), ArraySpec("|u1", 2)
 _OF_WORDS = ("messages", "u1", "u2", "model_columns", "cert_columns", "pad_u", "pad_linear", "pad_product", "pad_columns")
 _OF_BYTES = ("roots", "model_salts", "model_paths", "cert_salts", "cert_paths", "pad_salts", "pad_paths")
 _ARRAYS = {**dict.fromkeys(_OF_WORDS, _WORDS), **dict.fromkeys(_OF_BYTES, _BYTES)}
+_OF_HYRAX = tuple(field.name for field in fields(HyraxArgument))
 LIGERO = EvidenceSpec("ligero", 1, Record({}), _ARRAYS, required=frozenset(_ARRAYS))
-PREMISES = frozenset({"random-oracle", "collision-resistant", "real-arithmetic"})
+HYRAX = EvidenceSpec("hyrax", 1, Record({}), dict.fromkeys(_OF_HYRAX, _BYTES), required=frozenset(_OF_HYRAX))
+BACKENDS = {spec.kind: spec for spec in (LIGERO, HYRAX)}
+_PREMISES = frozenset({"random-oracle", "collision-resistant", "real-arithmetic"})
+
+
+def premises(commitment: Commitment) -> frozenset[str]:
+    """Return the assumptions of an argument about the network of a commitment."""
+    return _PREMISES | {"discrete-logarithm"} if commitment.policy.backend == HYRAX.kind else _PREMISES
 
 
 def bound(kind: Kind, roles: Roles, files: Files, given: Mapping[str, Any], says: Mapping[str, Any]) -> bytes:
@@ -53,7 +64,17 @@ def bound(kind: Kind, roles: Roles, files: Files, given: Mapping[str, Any], says
 
 
 def establish(commitment: Commitment, statement: Statement, claim: bytes, evidence: Evidence, limits: Limits) -> Ledger:
-    """Return the soundness ledger if the evidence shows the statement; raises Rejected or Declined as `certify_zk.verifier.verify` does."""
+    """Return the soundness ledger if the evidence shows the statement.
+
+    Raises Rejected `argument-malformed` for evidence of another backend than the commitment's; else Rejected or Declined as `verify` of
+    `certify_zk.verifier` or `certify_zk.hyrax` does.
+    """
+    if evidence.kind != commitment.policy.backend:
+        raise Rejected("argument-malformed", f"the evidence is {evidence.kind}, and the commitment is for {commitment.policy.backend}",
+                       where="evidence.kind")
+    if evidence.kind == HYRAX.kind:
+        given = HyraxArgument(**{name: evidence.arrays[name] for name in _OF_HYRAX})
+        return hyrax.verify(commitment.policy, commitment.root, statement, claim, given, limits)
     return verifier.verify(commitment.policy, commitment.root, statement, claim, decoded(evidence.arrays), limits)
 
 
@@ -69,8 +90,10 @@ def decoded(arrays: Arrays) -> Argument:
     return Argument(roots[0].tobytes(), messages[:-1], opening, roots[1].tobytes(), pads)
 
 
-def encoded(made: Argument) -> Arrays:
+def encoded(made: Argument | HyraxArgument) -> Arrays:
     """Return the arrays of an argument; raises ValueError for one in clear mode, which no file holds."""
+    if isinstance(made, HyraxArgument):
+        return {name: np.ascontiguousarray(getattr(made, name), "|u1") for name in _OF_HYRAX}
     pads, opening = made.pads, made.opening
     if pads is None:
         raise ValueError("an argument in clear mode is for tests")

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from certify.fields import Nullable, Record, Text
+from certify.limits import Limits
 from certify.readers.commitment import Commitment
+from certify_zk.group import group
 from certify_zk.statement import Statement
 
 _WORD = Nullable(Text(r"[ -~]+"))
@@ -23,10 +25,15 @@ def context_words(context: Mapping[str, Any]) -> str:
     return f" (made {', '.join(words)})" if words else ""
 
 
-def facts(commitment: Commitment, statement: Statement) -> tuple[str, ...]:
+def _group(commitment: Commitment, limits: Limits) -> tuple[str, ...]:
+    return (f"sums of points by {group(limits.reference).name}",) if commitment.policy.backend == "hyrax" else ()
+
+
+def facts(commitment: Commitment, statement: Statement, limits: Limits) -> tuple[str, ...]:
     """Return remarks on what was verified and what is public about the network."""
     policy = commitment.policy
     sizes = "-".join(str(policy.size(k)) for k in range(policy.depth + 1))
     count = len(statement.regions)
     return (f"commitment root {commitment.root.hex()}", f"{sizes}, {sum(layer.parameters for layer in policy.layers)} parameters, none of them shown",
-            *((f"{count} boxes, all of them shown together",) if count > 1 else ()), f"a commitment for {policy.uses} certificates")
+            *((f"{count} boxes, all of them shown together",) if count > 1 else ()), f"a commitment for {policy.uses} certificates",
+            *_group(commitment, limits))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The group G1 of BLS12-381 of order r, from one of two packages, for commitments to rows: generators, sums and the one form of a point.
 
-`Compiled` takes it from py_arkworks_bls12381, `Reference` from py_ecc, which is plain Python and a hundred times slower. Neither is imported before it
-is asked for. Guarantee: `decoded` returns points for encodings that are the canonical one of a point of the subgroup that is not the identity, and
-raises Rejected for all others; both implementations agree bit for bit on generators, sums and encodings.
+`Compiled` takes it from py_arkworks_bls12381, `Reference` from py_ecc, which is plain Python and some ten times slower. Neither is imported before it
+is asked for. Guarantee: `decoded` returns points only for the one encoding of points of the subgroup but the identity, and raises Rejected for all
+others; both implementations agree bit for bit on generators, sums and encodings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MODULUS = 0x1A0111EA397FE69A4B1BA7B6434BACD764774B84F38512BF6730D2A0F6B0F6241EAB
 GENERATOR = b"certify/hyrax/1"
 TAG = b"CERTIFY-HYRAX-V01-with-BLS12381G1_XMD:SHA-256_SSWU_RO_"
 DIGEST = b"certify/hyrax/points/1"
-_COMPRESSED, _INFINITE, _LARGER = 0x80, 0x40, 0x20
+_COMPRESSED, _INFINITE = 0x80, 0x40
 _LOOP = 0xD201000000010000
 """The curve's parameter is -_LOOP."""
 
@@ -191,7 +191,8 @@ def decoded(curve: Group, array: Bytes, count: int, name: str) -> list[Point]:
     found = []
     for number, row in enumerate(array):
         data = row.tobytes()
-        if not data[0] & _COMPRESSED or data[0] & _INFINITE or int.from_bytes(bytes([data[0] & ~(_COMPRESSED | _LARGER)]) + data[1:], "big") >= MODULUS:
+        x = int.from_bytes(data, "big") & (1 << 8 * POINT_BYTES - 3) - 1
+        if not data[0] & _COMPRESSED or data[0] & _INFINITE or x >= MODULUS:
             raise _invalid(name, number, "is no encoding of one, or that of the identity")
         try:
             found.append(curve.decode(data))

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from certify.errors import Declined
-from certify_zk import secret
+from certify_zk import hyrax_prover, secret
 from certify_zk.argument import canonical
 from certify_zk.evaluation import padded
 from certify_zk.exact import Integers
+from certify_zk.hyrax import HyraxArgument
 from certify_zk.ligero_prover import Committed
 from certify_zk.policy import Policy
 from certify_zk.prover import commit_model, prove
@@ -33,11 +34,11 @@ from certify_zk.witness import Model, Witness, cells
 VERSION = b"certify/private/1"
 
 
-def committed(policy: Policy, model: Model, seed: bytes) -> Committed:
+def committed(policy: Policy, model: Model, seed: bytes) -> Committed | hyrax_prover.Points:
     """Return the commitment to a network's rows; the same seed, policy and integers give the same root."""
     blocks, tables = _model_tables(policy, model)
     draw = secret.stream(seed, b"model", VERSION, canonical(policy), _digest(tables))
-    return commit_model(policy, blocks, tables, draw)
+    return hyrax_prover.commit_model(policy, blocks, tables, draw) if policy.backend == "hyrax" else commit_model(policy, blocks, tables, draw)
 
 
 def model_rows(policy: Policy) -> int:
@@ -50,7 +51,7 @@ def model_rows(policy: Policy) -> int:
 class Made:
     """An argument, and the number of the use that it took."""
 
-    argument: Argument
+    argument: Argument | HyraxArgument
     use: int
 
 
@@ -67,6 +68,8 @@ def argue(policy: Policy, root: bytes, mine: Secret, statement: Statement, claim
     witness = _digest({name: table for name, table in found.tables.items() if name in found.circuit.blocks})
     use = mine.take(asked, witness, policy.uses)
     draw = secret.stream(mine.proof_seed, b"certificate", VERSION, asked, use.to_bytes(8, "big"), witness)
+    if isinstance(model, hyrax_prover.Points):
+        return Made(hyrax_prover.prove(policy, statement, claim, found.tables, model, draw), use)
     return Made(prove(policy, found.circuit, statement, claim, found.tables, model, draw), use)
 
 

@@ -22,6 +22,9 @@ MOST_SIZE = 1 << 16
 MOST_USES = 64
 LEVELS = {100: 2, 128: 3}
 """The levels of soundness in bits, each with the degree of its challenge field."""
+BACKENDS = ("ligero", "hyrax")
+"""How rows are committed: by codes and hashes, or, for small networks, by points of a group (docs/hyrax.md)."""
+HYRAX_LEVEL = 100
 FLOOR_BITS = 32
 FLOOR_LEAST = 20  # with fewer, a floored term could not hold what it should
 FLOOR_TOP = 61
@@ -95,7 +98,8 @@ class Policy:
     """What a commitment fixes; pass m bounds layer m, from 1 to the number of layers, the last one bounds the asked rows.
 
     `modes[m - 1]` is `crown` (pass m goes back to the input), `stop:j` (to hidden layer j) or `ibp` (it stops at layer m - 1). `tau[m - 1]` has
-    the bits dropped in each backward step of pass m, from layer m - 1 down. `remainder` keeps what the last step to the input drops.
+    the bits dropped in each backward step of pass m, from layer m - 1 down. `remainder` keeps what the last step to the input drops. `queries`,
+    `pads` and `codeword` are of the code of ligero, and 0 with hyrax.
     """
 
     layers: tuple[Layer, ...]
@@ -117,6 +121,7 @@ class Policy:
     pads: int = 2496
     columns: int = 1 << 15
     codeword: int = 1 << 17
+    backend: str = "ligero"
 
     @property
     def depth(self) -> int:
@@ -203,6 +208,11 @@ class Policy:
     def _require_argument(self) -> None:
         if self.level not in LEVELS:
             raise _limit(f"a level of {self.level} bits", "levels are 100 and 128")
+        if self.backend not in BACKENDS:
+            raise _limit(f"the backend {self.backend!r}", f"backends are {' and '.join(BACKENDS)}")
+        if self.backend == "hyrax":
+            self._require_hyrax()
+            return
         if not 1 <= self.uses <= MOST_USES or self.queries < 1:
             raise _limit(f"{self.uses} uses with {self.queries} queries", f"a commitment serves 1 to {MOST_USES} certificates")
         if self.pads < self.uses * self.queries or self.pads % 64:
@@ -211,6 +221,15 @@ class Policy:
             raise _limit(f"{self.columns} columns in codewords of {self.codeword}", "columns are 2^9 to 2^15, a power of two; codewords 4 times that")
         if self.columns + self.pads >= self.codeword:
             raise _limit("pads fill the codeword", "commit again with fewer uses")
+
+    def _require_hyrax(self) -> None:
+        if self.level != HYRAX_LEVEL:
+            raise _limit(f"a level of {self.level} bits with hyrax", f"its group is taken for {HYRAX_LEVEL} bits: choose that level, or ligero")
+        if not 1 <= self.uses <= MOST_USES or (self.queries, self.pads, self.codeword) != (0, 0, 0):
+            raise _limit(f"{self.uses} uses, {self.queries} queries and {self.pads} pads with hyrax",
+                         f"a commitment serves 1 to {MOST_USES} certificates, and has no code: queries, pads and codeword are 0")
+        if self.columns.bit_count() != 1 or not 1 << 6 <= self.columns <= 1 << 10:
+            raise _limit(f"{self.columns} columns with hyrax", "columns are 2^6 to 2^10, a power of two")
 
 
 def _limit(what: str, fix: str) -> Declined:

@@ -20,10 +20,12 @@ from certify.readers.table import read_table
 from certify_zk.calibration import fitted
 from certify_zk.circuit import circuit
 from certify_zk.conversion import Converted, convert
+from certify_zk.hyrax import require_cells
 from certify_zk.policy import Policy
 from certify_zk.settings import Rationals, Settings, spread
 from certify_zk.sizing import sized
 from certify_zk.statement import Box, Rows, Statement, robust
+from certify_zk.width import LIMB
 from certify_zk.witness import Model
 
 _NPY = b"\x93NUMPY"
@@ -42,7 +44,10 @@ def prepare(data: bytes, settings: Settings, rows: Sequence[Rationals] = (), lim
     if settings.slope_bits is not None and policy.slope_bits < settings.slope_bits:
         raise UsageError("policy-file", f"slope_bits: widths do not hold with {settings.slope_bits} bits, and do with {policy.slope_bits}",
                          where="key slope_bits", fix=f'give {policy.slope_bits}, or "auto"')
-    return replace(made, policy=sized(policy, circuit(policy, some[0]).cells))
+    cells = circuit(policy, some[0]).cells
+    if policy.backend == "hyrax":
+        require_cells(cells + (1 << LIMB))
+    return replace(made, policy=sized(policy, cells))
 
 
 def read_rows(data: bytes, inputs: int, limits: Limits | None = None) -> tuple[Rationals, ...]:

@@ -7,7 +7,7 @@ with whatever it has, but for cells of rows that do not exist, which raise Value
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,14 +74,15 @@ def prove(policy: Policy, circuit: Circuit, statement: Statement, claim: bytes, 
     return Argument(certificate.root, messages, opening, pads.committed.root, open_pads(transcript, sizes.pads, run, pads))
 
 
-def filled(layout: Layout, rows: Sequence[int], tables: Tables) -> Words:
-    """Return the cells of rows; raises ValueError for cells that are not 0 and in no row."""
-    found = np.zeros((len(rows), 1 << layout.columns), np.uint64)
+def filled(layout: Layout, rows: Sequence[int], tables: Tables, reduced: Callable[[Integers], Integers] | None = None) -> Integers:
+    """Return the cells of rows, modulo p unless `reduced` makes other elements of integers; raises ValueError for cells not 0 and in no row."""
+    reduced = reduced or residues
+    found = np.zeros((len(rows), 1 << layout.columns), reduced(np.zeros(1, np.int64)).dtype)
     number = {row: index for index, row in enumerate(rows)}
     for name, place in layout.places.items():
         if place.start >> layout.columns not in number:
             continue
-        table = residues(tables[name])
+        table = reduced(tables[name])
         cells = (table.T if table.ndim == 2 and place.axis == 1 else table).ravel()
         if cells[place.stored :].any():
             raise ValueError(f"{name} has cells in padding that is not stored")

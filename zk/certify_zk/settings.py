@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from certify.errors import UsageError
-from certify_zk.policy import LEAST_UNIT, LEVELS, MOST_USES, UNIT_CUBE, InputMap, Layer, Policy
+from certify_zk.policy import BACKENDS, HYRAX_LEVEL, LEAST_UNIT, LEVELS, MOST_USES, UNIT_CUBE, InputMap, Layer, Policy
 
 _MOST_BYTES = 8 << 20  # a map with four numbers for each of 2^16 inputs fits
 _NUMBER = re.compile(r"[+-]?(\d{1,100}(\.\d{0,100})?|\.\d{1,100})([eE][+-]?\d{1,2})?|[+-]?\d{1,100}/0*[1-9]\d{0,99}", re.ASCII)
@@ -24,7 +24,7 @@ _MODE = re.compile(r"crown|ibp|stop:[1-9]\d{0,2}", re.ASCII)
 _SCALES = {"weight": ("weight_scale", LEAST_UNIT, 15), "bias": ("bias_scale", 1, 24), "input": ("input_scale", 1, 24),
            "total": ("total_scale", 1, 32)}
 _MAP = ("offset", "scale", "lower", "upper")
-_KEYS = ("modes", "level", "uses", "slope_bits", "bias_bits", "remainder", "calibration_radius", "scales", "input")
+_KEYS = ("modes", "backend", "level", "uses", "slope_bits", "bias_bits", "remainder", "calibration_radius", "scales", "input")
 _MOST_SLOPE_BITS = 15
 
 Rationals = tuple[Fraction, ...]
@@ -50,6 +50,7 @@ class Settings:
     scale: Rationals | None = None
     lower: Rationals = UNIT_CUBE.lower
     upper: Rationals = UNIT_CUBE.upper
+    backend: str = Policy.backend
 
     def policy(self, layers: tuple[Layer, ...], inputs: InputMap) -> Policy:
         """Return the policy for an architecture; tau is for calibration to choose, and the sizes of rows for `sizing`.
@@ -58,7 +59,7 @@ class Settings:
         """
         modes = self._modes(len(layers))
         return Policy(layers, modes, ((),) * len(layers), inputs, slope_bits=self.slope_bits or Policy.slope_bits, bias_bits=self.bias_bits,
-                      remainder=self.remainder, level=self.level, uses=self.uses, **self.scales)
+                      remainder=self.remainder, level=self.level, uses=self.uses, backend=self.backend, **self.scales)
 
     def _modes(self, depth: int) -> tuple[str, ...]:
         """Return one mode a pass; a single word is that of every pass that can have it."""
@@ -88,7 +89,7 @@ def like(policy: Policy) -> Settings:
     inputs = policy.inputs
     scales = {name: getattr(policy, name) for name, *_ in _SCALES.values()}
     return Settings(policy.modes, policy.level, policy.uses, policy.slope_bits, scales, policy.bias_bits, policy.remainder, None, inputs.offset,
-                    inputs.scale, inputs.lower, inputs.upper)
+                    inputs.scale, inputs.lower, inputs.upper, policy.backend)
 
 
 def read_settings(data: bytes) -> Settings:
@@ -101,11 +102,14 @@ def read_settings(data: bytes) -> Settings:
         **{name: _rationals(f"input.{name}", value) for name, value in given.items()},
     }
     readers: Mapping[str, Callable[[str, Any], Any]] = {
-        "modes": _read_modes, "level": _level, "uses": lambda key, value: _integer(key, value, 1, MOST_USES), "slope_bits": _slope_bits,
-        "bias_bits": lambda key, value: _integer(key, value, 2, 32), "remainder": _boolean, "calibration_radius": _radius,
+        "modes": _read_modes, "backend": _backend, "level": _level, "uses": lambda key, value: _integer(key, value, 1, MOST_USES),
+        "slope_bits": _slope_bits, "bias_bits": lambda key, value: _integer(key, value, 2, 32), "remainder": _boolean,
+        "calibration_radius": _radius,
     }
     found |= {"radius" if key == "calibration_radius" else key: reader(key, table[key]) for key, reader in readers.items() if key in table}
     settings = Settings(**found)
+    if settings.backend == "hyrax" and settings.level != HYRAX_LEVEL:
+        raise _refused("level", f"hyrax is taken for {HYRAX_LEVEL} bits", 'give level = 100, or backend = "ligero"')
     _require_scales(settings.scales)
     _require_map(settings)
     return settings
@@ -150,6 +154,12 @@ def _boolean(key: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise _refused(key, "it is neither true nor false", "give true or false, without quotes")
     return value
+
+
+def _backend(key: str, value: Any) -> str:
+    if value not in BACKENDS:
+        raise _refused(key, "there is no such backend", f"give one of {', '.join(BACKENDS)}")
+    return str(value)
 
 
 def _level(key: str, value: Any) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sizes of a commitment's rows: how long they are, how many columns a certificate opens, and the pads that hide them.
+"""The sizes of a commitment's rows: how long they are and, with ligero, how many columns a certificate opens, and the pads that hide them.
 
 Untrusted: the verifier computes the soundness of a policy's sizes anew, and declines those that do not reach the level.
 """
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from certify.errors import Declined
 from certify_zk.policy import Policy
-from certify_zk.soundness import LEVELS, Counts, Parameters, choose
+from certify_zk.soundness import LEVELS, TABLE, Counts, Parameters, choose
 
 _COLUMNS = tuple(1 << bits for bits in range(9, 16))
 _RATE = 4
@@ -19,6 +19,7 @@ _CEILING = 1 << 20
 """More than the degrees, messages and constraints of any circuit in the limits; they weigh less than a thousandth of what a level leaves for them."""
 _MESSAGES, _PRODUCTS = 1 << 13, 1 << 10
 _WORD, _DIGEST = 8, 32
+_HYRAX_COLUMNS = 1 << 6, 1 << 10
 
 
 def sized(policy: Policy, cells: int) -> Policy:
@@ -26,6 +27,8 @@ def sized(policy: Policy, cells: int) -> Policy:
 
     Raises Declined `commitment-limit` where no sizes give the level.
     """
+    if policy.backend == "hyrax":
+        return replace(policy, queries=0, pads=0, columns=_hyrax_columns(cells), codeword=0)
     counts = Counts(cells, _CEILING, _CEILING, _CEILING, _MESSAGES, _CEILING, _PRODUCTS)
     found: list[tuple[int, Parameters]] = []
     for columns in _COLUMNS:
@@ -37,6 +40,17 @@ def sized(policy: Policy, cells: int) -> Policy:
                        fix="choose fewer uses")
     _, best = min(found, key=lambda entry: entry[0])
     return replace(policy, queries=best.queries, pads=best.code.pads, columns=best.code.cells, codeword=best.code.length)
+
+
+def _hyrax_columns(cells: int) -> int:
+    """Return the row's length for which a certificate, of a point of 48 bytes a row and a number of 32 bytes a column, is about shortest.
+
+    It is rounded down, as a generator costs a verifier more than a point.
+    """
+    columns = _HYRAX_COLUMNS[0]
+    while columns < _HYRAX_COLUMNS[1] and 2 * (2 * columns) ** 2 <= 3 * (cells + TABLE):
+        columns *= 2
+    return columns
 
 
 def _bytes(given: Parameters, cells: int) -> int:

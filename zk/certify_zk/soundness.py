@@ -15,6 +15,8 @@ union bound their sum is what a forger has for each call.
   have the highest degree: a wrong one agrees with the right one on at most 2 kappa - 2 + e columns, more than the kappa + slots - 2 + e of linear
   constraints and the N - e of rows that are no codewords.
 
+With rows committed as points of a group, `group_ledger`, there are no queries and no proximity.
+
 Nothing is decided by a floating-point number.
 """
 
@@ -32,6 +34,7 @@ TABLE = 1 << 16
 PAD_BLOCK = 64
 MOST_QUERIES = 1024
 MOST_USES = 4096
+GROUP_BITS = 117
 MOST_CELLS = (1 << 32) - TABLE - 1  # the multiplicity of a cell must not wrap to zero mod p
 
 
@@ -149,6 +152,27 @@ def ledger(parameters: Parameters, counts: Counts) -> Ledger:
         "pad queries": Fraction(agreeing, pad.length) ** queries,
         "pad field": Fraction(pad.length + counts.constraints + rows, order),
     })
+
+
+def group_ledger(level: int, order: int, counts: Counts, answers: int) -> Ledger:
+    """Return the entries for an argument over a prime field of this order with rows committed as points (docs/hyrax.md, 8).
+
+    `answers` are the challenges by which the last proof and the sum of its equations are compared, as a degree. *group* is what is assumed of
+    the chance, for each operation, to find a relation between generators; it is proved of nothing.
+    Raises Declined `commitment-soundness` where the union exceeds 2^-level.
+    """
+    found = Ledger({
+        "lookup": Fraction(counts.ranged_cells + TABLE, order),
+        "rounds": Fraction(counts.round_degrees, order),
+        "relations": Fraction(counts.relation_degrees, order),
+        "batch": Fraction(counts.batch_degrees, order),
+        "constraints": Fraction(counts.constraints + 1, order),
+        "answers": Fraction(answers, order),
+        "group": Fraction(1, 1 << GROUP_BITS),
+    })
+    if not found.reaches(level):
+        raise Declined("commitment-soundness", f"{_shown(found)} bits of {level}", fix="the owner must commit again, with the level 100")
+    return found
 
 
 def require(parameters: Parameters, counts: Counts) -> Ledger:

@@ -96,7 +96,7 @@ def measured(policy: Policy, statement: Statement, limits: Limits, mode: type[Di
     limits.spend(_ROW * (made.cells // policy.columns + len(made.blocks)), "placing the cells of a circuit")
     arranged = arrangement(policy, made.blocks.values())
     sizes = shape(policy, arranged)
-    limits.spend(_cost(made, arranged), "checking the messages of an argument")
+    limits.spend(messages_cost(made, arranged), "checking the messages of an argument")
     rehearsed = rehearsal(mode, policy, statement, made, arranged)
     counted = counts(rehearsed, arranged)
     parameters = Parameters(policy.level, sizes.degree, policy.uses, policy.queries, sizes.code)
@@ -160,7 +160,7 @@ def counts(run: Dialogue, arranged: Layout) -> Counts:
                   found["products"])
 
 
-def _cost(made: Circuit, arranged: Layout) -> int:
+def messages_cost(made: Circuit, arranged: Layout) -> int:
     """Return elementary operations of two runs: one claim at most for each term of a relation, and all rounds."""
     terms, entries = 0, 0
     for relation in made.relations:

@@ -17,7 +17,7 @@ from certify.readers.commitment import Commitment, read_commitment
 from certify.readers.formula import Parts
 from certify.readers.vnnlib2 import declared_format
 from certify.rules import private_statement
-from certify.rules.argument import LIGERO, PREMISES, bound, encoded
+from certify.rules.argument import BACKENDS, bound, encoded, premises
 from certify_solvers.common.prover import Draft, Effort, Outcome, Problem, Progress, Proved, Refuted, Unknown
 from certify_solvers.private.attack import Attack, outputs, search
 from certify_zk.statement import Statement
@@ -120,7 +120,8 @@ def _draft(problem: Problem, kind: Kind, commitment: Commitment, mine: Secret, s
     from certify_zk import owner
     claim = bound(kind, problem.roles, problem.files, given, says)
     made = owner.argue(commitment.policy, commitment.root, mine, statement, claim, seen)
-    draft = Draft(kind.name, kind.version, given, says, tuple(sorted(PREMISES)), LIGERO.kind, LIGERO.version, {}, encoded(made.argument))
+    spec = BACKENDS[commitment.policy.backend]
+    draft = Draft(kind.name, kind.version, given, says, tuple(sorted(premises(commitment))), spec.kind, spec.version, {}, encoded(made.argument))
     return draft, (f"use {made.use} of {commitment.policy.uses} of this commitment",)
 
 
