@@ -8,8 +8,9 @@ root of the commitment binds. Guarantee: `establish` returns only if the stateme
 
 Evidence is `ligero` or `hyrax`, as the policy's backend; hyrax rests on discrete logarithms too. Its arrays are the fields of
 `certify_zk.hyrax.HyraxArgument`, in the orders of docs/hyrax.md. Arrays of ligero, by name: `roots` |u1 [2, 32], of the certificate's rows and of
-the pads; `messages` <u8 [n, D], masked, in the order of `certify_zk.argument`, the last one the opening's mask value; `u1`, `u2` and the opened columns,
-salts and paths of `certify_zk.ligero`; the polynomials, columns, salts and path of `certify_zk.pads`. All sizes follow from commitment and challenges.
+the pads; `messages` <u8 [n, D], masked, in the order of `certify_zk.argument`, the last one the opening's mask value; `u1`, `u2` and the opened
+columns, salts and paths of `certify_zk.ligero`; the polynomials, columns, salts and path of `certify_zk.pads`. All sizes follow from commitment and
+challenges.
 """
 
 from __future__ import annotations
