@@ -118,7 +118,8 @@ def test_each_equation_of_the_last_proof_has_its_code(honest: Honest) -> None:
     """An answer that one equation alone contains: t, u, and the blinding of x^, of y^ and of their product."""
     given, root, made = honest
     columns = given.policy.columns
-    codes = {columns: "argument-opening", columns + 1: "argument-constraints", -3: "argument-opening", -2: "argument-opening", -1: "argument-products"}
+    codes = {columns: "argument-opening", columns + 1: "argument-constraints", -3: "argument-opening", -2: "argument-opening",
+             -1: "argument-products"}
     for index, code in codes.items():
         changed = made.responses.copy()
         value = int.from_bytes(changed[index].tobytes(), "little")

@@ -106,7 +106,8 @@ class Reference:
         root = pow(2, (MODULUS - 1) // 3, MODULUS)
         one = self._curve.G1
         turned = self._multiplied(self._multiplied(one, _LOOP), _LOOP)
-        # Of both primitive cube roots of 1, one makes (x, y) -> (root x, y) the multiplication by -loop^2 on the subgroup.
+        # Of both primitive cube roots of 1, one makes f(x, y) = (root x, y) the multiplication by -loop^2 on the subgroup. Where f(P) = -loop^2 P,
+        # f^2 + f + 1 = 0 gives (loop^4 - loop^2 + 1) P = r P = 0, so only points of the subgroup, whose order r divides the curve's once, have that.
         self._turn = next(found for found in (root, root * root % MODULUS)
                           if self._curve.eq(self._turned(one, found), self._curve.neg(turned)))
         self.generator = lru_cache(maxsize=None)(self._generator)
