@@ -54,7 +54,7 @@ def bound(kind: Kind, roles: Roles, files: Files, given: Mapping[str, Any], says
 
 def establish(commitment: Commitment, statement: Statement, claim: bytes, evidence: Evidence, limits: Limits) -> Ledger:
     """Return the soundness ledger if the evidence shows the statement; raises Rejected or Declined as `certify_zk.verifier.verify` does."""
-    return verifier.verify(commitment.policy, commitment.root, statement, claim, decoded(evidence.arrays), limits)
+    return verifier.verify(commitment.policy, commitment.root, statement, claim, decoded(evidence.arrays), limits, commitment.model_rows)
 
 
 def decoded(arrays: Arrays) -> Argument:

@@ -174,17 +174,15 @@ def verify_pads(transcript: Transcript, shape: PadShape, root: bytes, run: Padde
 
     points = [shape.point(column) for column in columns]
     factors = [_values(field, coefficients(row, field), points) for row in table]
-    expected = [_values(field, polynomial.T.tolist(), points) for polynomial in sent.values()]
+    first, second, third = (_values(field, polynomial.T.tolist(), points) for polynomial in sent.values())
     for index, (point, words) in enumerate(zip(points, opening.columns.tolist(), strict=True)):
         rows = [tuple(words[start : start + shape.degree]) for start in range(0, len(words), shape.degree)]
-        found = (_u(field, shape, drawn, rows), _linear(field, shape, [factor[index] for factor in factors], rows, point),
-                 _product(field, shape, drawn, rows, point))
-        for value, values, (code, name) in zip(found, expected, _CODES, strict=True):
-            if value != values[index]:
-                raise Rejected(code, f"an opened column contradicts {name}", where=f"evidence.{name}")
-
-
-_CODES = (("argument-lowdegree", "pad_u"), ("argument-constraints", "pad_linear"), ("argument-products", "pad_product"))
+        if _u(field, shape, drawn, rows) != first[index]:
+            raise Rejected("argument-lowdegree", "an opened column contradicts u", where="evidence.pad_u")
+        if _linear(field, shape, [factor[index] for factor in factors], rows, point) != second[index]:
+            raise Rejected("argument-constraints", "an opened column contradicts the checks", where="evidence.pad_linear")
+        if _product(field, shape, drawn, rows, point) != third[index]:
+            raise Rejected("argument-products", "an opened column contradicts the products", where="evidence.pad_product")
 
 
 def coefficients(slots: Sequence[Element], field: Extension) -> list[list[int]]:

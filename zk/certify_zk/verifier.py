@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from certify.errors import Rejected
+from certify.errors import Declined, Rejected
 from certify.limits import Limits
 from certify_zk import argument, soundness
 from certify_zk.affine import Affine
@@ -64,12 +64,17 @@ class Sizes:
     pairs: tuple[tuple[int, int], ...]
 
 
-def verify(policy: Policy, model_root: bytes, statement: Statement, claim: bytes, given: Argument, limits: Limits) -> Ledger:
+def verify(policy: Policy, model_root: bytes, statement: Statement, claim: bytes, given: Argument, limits: Limits,
+           model_rows: int | None = None) -> Ledger:
     """Return the soundness ledger if the argument shows the statement of the model with this root; `claim` are bytes that it is bound to.
 
-    Raises Declined `commitment-*`, `property-range` or `limit-reached`; Rejected `claim-vacuous` or `argument-*`.
+    `model_rows` is how many rows a commitment states. Raises Declined `commitment-*`, `property-range` or `limit-reached`; Rejected `claim-vacuous`
+    or `argument-*`.
     """
     sizes = measured(policy, statement, limits)
+    if model_rows not in (None, sizes.shape.model_rows):
+        raise Declined("commitment-root", f"the commitment states {model_rows} rows, its architecture has {sizes.shape.model_rows}",
+                       where="commitment", fix="ask the owner for the file that `certify commit` wrote")
     roots = model_root, given.root, given.pad_root
     if given.pads is None:
         raise Rejected("argument-malformed", "there are no pads", where="evidence")
