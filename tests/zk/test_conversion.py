@@ -198,6 +198,12 @@ def test_ties_are_to_even_and_near_ties_to_the_nearest() -> None:
     assert plain.model.weights[0][0].tolist() == [round(Fraction(int(s), 2)) for s in steps] and plain.rounding == HALF
     third = convert(dense(weight * 3, [0.0, 0.0]), Settings(scale=(Fraction(3),)))  # the same values, by a ratio that binary64 rounds
     assert all(np.array_equal(a, b) for a, b in zip(plain.model.weights, third.model.weights, strict=True)) and third.rounding == HALF
+    assert 49 * float(Fraction(1, 49)) < 1  # so binary64 takes each of these ties for less
+    below = convert(dense(weight * 49, [0.0, 0.0]), Settings(scale=(Fraction(49),)))
+    assert all(np.array_equal(a, b) for a, b in zip(plain.model.weights, below.model.weights, strict=True)) and below.rounding == HALF
+    for odd in (1, 3, 5, 7):
+        at = convert(dense([[49 * odd / 8192]], [0.0]), Settings(offset=(Fraction(1, 49),), lower=(Fraction(1, 2),)))
+        assert at.model.biases[0].tolist() == [round(Fraction(odd, 2))]
     by = Fraction(3, 1 << 60)
     for more in (Fraction(0), by, -by):  # less than binary64 tells
         found = convert(dense(weight * 3, [0.0, 0.0]), Settings(scale=(3 / (1 + more),)))
@@ -237,6 +243,7 @@ def test_names_and_shapes_are_those_of_the_file() -> None:
     made = convert(data, Settings())
     assert made.interface == conversion.Interface("q.in", (1, 2), "q.dense1.out", (2, 1))
     assert run(quantised_onnx(made), [Fraction(1), Fraction(2)], (1, 2)).tolist() == [1.0, 3.0]
+    assert convert(quantised_onnx(made), Settings()).interface == made.interface
 
 
 def chain(*operators: str) -> bytes:
@@ -348,6 +355,9 @@ def test_a_map_that_float32_does_not_hold_is_refused() -> None:
         return made
     assert isinstance(written(offset=(Fraction(-1, 10),)), Converted)
     assert isinstance(written(scale=(Fraction((1 << 24) - 1, 1 << 25),)), Converted)
+    deaf = convert(dense([[0.0]], [0.0]), Settings(offset=(Fraction(-10**60),), scale=(Fraction(1, 10**60),)))
+    with pytest.raises(UsageError, match="policy-file"):
+        quantised_onnx(deaf)
     assert written(scale=(Fraction((1 << 25) + 1, 1 << 25),)) == written(offset=(Fraction(-1, (1 << 25) + 1),)) == "policy-file"
     steep = convert(dense([[2.0**-70]], [0.0], [("Mul", [2.0**100])] * 2), Settings(scale=(Fraction(1 << 127),), upper=(Fraction(1, 1 << 127),)))
     assert steep.model.weights[0].tolist() == [[8 * 4096]]

@@ -32,7 +32,7 @@ from certify_zk.width import LIMB
 from certify_zk.witness import Model
 
 _UNIT = 2.0**-53
-_LEAST = Fraction(1, 1 << 400)
+_MOST = 1 << 400  # far inside of what binary64 holds
 _ELEMENTWISE, _PRODUCTS = ("Add", "Sub", "Mul", "Div"), ("Gemm", "MatMul")
 _FIX = "commit a chain of Gemm, or MatMul with Add, with a Relu between each two, and Sub, Add, Mul or Div with constants in front only"
 
@@ -177,8 +177,8 @@ def _rounded(chain: _Chain, policy: Policy) -> tuple[Model, Fraction]:
     offset, scale = spread(policy.inputs.offset, inputs), spread(policy.inputs.scale, inputs)
     ratio = tuple(a / s for a, s in zip(chain.factor, scale, strict=True))
     start = tuple(a * o + d for a, o, d in zip(chain.factor, offset, chain.shift, strict=True))
-    if any(value and not _LEAST < abs(value) < 1 / _LEAST for value in (*ratio, *start)):
-        raise Declined("onnx-weight-range", "the map of the inputs has a number beyond 2^400, or below 2^-400", where="layer 1",
+    if any(abs(value) >= _MOST for value in (*ratio, *start)):
+        raise Declined("onnx-weight-range", "the map of the inputs has a number beyond 2^400", where="layer 1",
                        fix="choose input.scale and input.offset of the policy near those of the inputs")
     weights: list[Integers] = []
     biases: list[Integers] = []
