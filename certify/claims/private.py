@@ -84,7 +84,6 @@ def _counterexample(commitment: Commitment, found: Parts, given: Mapping[str, An
     right = private_statement.label(found, outputs)
     if wrong >= outputs or wrong == right:
         raise Rejected("claim-mismatch", f"the wrong class is another one of {outputs} than {right}", where="claim.says.label_wrong")
-    private_statement.corners(found)
     if not any(part.holds_input(point) for part in found.parts):
         raise Rejected("outside-domain", "the point is not in the region of the property", where="claim.given.point")
     row = tuple((output == wrong) - (output == right) for output in range(outputs))
