@@ -120,7 +120,8 @@ class Batch:
 
     def _cells(self, row: int) -> Words:
         ranged, free = self.rows
-        return (ranged[row] if row < len(ranged) else free[row - len(ranged)]).astype(np.uint64)
+        found: Words = (ranged[row] if row < len(ranged) else free[row - len(ranged)]).astype(np.uint64)
+        return found
 
     def _combined(self, parts: Sequence[tuple[Numbers, Words]]) -> Words:
         """Return the sum of factors times rows."""
@@ -148,7 +149,7 @@ class Batch:
 
     def _turn(self) -> None:
         """Take in cells and weights of all virtual rows, once there is one column."""
-        degree, point = self.field.degree, equality(self.point[::-1], self.field.degree)
+        point = equality(self.point[::-1], self.field.degree)
         cells = np.concatenate([evaluations(part, point) for part in self.rows])
         weights, values = np.zeros_like(cells), self.tables[1][:, 0]
         for parts, value in zip(self.weights.patterns.values(), values, strict=False):

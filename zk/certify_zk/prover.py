@@ -17,17 +17,18 @@ from certify_zk.circuit import Circuit
 from certify_zk.dialogue import Dialogue
 from certify_zk.exact import Integers
 from certify_zk.field import Element, Extension, P
-from certify_zk.kernels.sums import combine, count, equality
-from certify_zk.kernels.vectors import Words, add, embedded, multiply, scale, subtract, total
+from certify_zk.form_prover import Bound, entries
+from certify_zk.kernels.sums import count
+from certify_zk.kernels.vectors import Words, embedded, scale, subtract
 from certify_zk.layout import MULTIPLICITY, BlockClaim, Claim, Layout, Point
 from certify_zk.ligero_prover import Committed, Draw
 from certify_zk.lookup import CELLS
 from certify_zk.lookup_prover import Layer, Tree, tree, tree_of_cells
 from certify_zk.policy import Policy
 from certify_zk.publics import public_values
-from certify_zk.relations import ONE, Block, Factor, Form, Identity
+from certify_zk.relations import Block, Factor, Identity
 from certify_zk.statement import Statement
-from certify_zk.sumcheck_prover import Products, element, word
+from certify_zk.sumcheck_prover import Products, word
 from certify_zk.verifier import Argument, arrangement, shape
 from certify_zk.width import LIMB
 
@@ -114,6 +115,7 @@ class Answers:
         self.cells, self.free = narrowed(cells[: len(layout.ranged)]), cells[len(layout.ranged) :].copy()
         self.tables = {name: table if table.dtype == np.uint16 else residues(table) for name, table in tables.items()}
         self.sent: list[Element] = []
+        self._bound = Bound(field)
         self._trees: list[Tree] = []
         self._state: Layer | Products | Batch | None = None
 
@@ -148,24 +150,7 @@ class Answers:
 
     def claim(self, claim: BlockClaim) -> Element:
         """Return the value of a block."""
-        axes = [equality(list(point), self.field.degree) for point in claim.points]
-        if claim.outside is None:
-            return self._say(self._summed(claim.block, axes))[0]
-        inside = [axis.copy() for axis in axes]
-        for axis, limit in zip(inside, claim.outside, strict=True):
-            axis[limit:] = 0
-        return self._say(self.field.subtract(self._summed(claim.block, axes), self._summed(claim.block, inside)))[0]
-
-    def _summed(self, block: str, axes: list[Words]) -> Element:
-        table = self.tables[block]
-        vector = self._bound(table, axes[0]) if table.ndim == 2 else embedded(table, self.field.degree)
-        return element(total(multiply(vector, axes[-1])))
-
-    def _bound(self, table: Words, weights: Words) -> Words:
-        """Return the sums over the first axis of a matrix."""
-        found = np.zeros((table.shape[1], self.field.degree), np.uint64)
-        combine(np.ascontiguousarray(weights), np.ascontiguousarray(table), found)
-        return found
+        return self._say(self._bound.claim(self.tables[claim.block], claim))[0]
 
     def sums(self, identity: Identity, row: Point, column: Point, summed: tuple[int, int]) -> None:
         """Begin an identity."""
@@ -178,33 +163,18 @@ class Answers:
 
     def _factor(self, factor: Factor, row: Point, column: Point, summed: tuple[int, int]) -> Words:
         """Return a factor's entries by the number k 2^(bits of i) + i, axes that are not summed bound."""
-        degree = self.field.degree
-        table = embedded(self.form(factor.form, 1 << len(row)), degree)
-        letters = factor.axes
+        letters, shape = factor.axes, (1 << summed[1], 1 << summed[0], self.field.degree)
         if "j" in letters:
-            table = total(multiply(table, equality(list(column), degree)))
+            table = self._bound.form(factor.form, self.tables, letters.index("j"), column)
             letters = letters.replace("j", "")
-        if "i" in letters and not summed[1]:
-            table = total(multiply(np.moveaxis(table, 0, -2), equality(list(row), degree))) if letters == "ik" else \
-                total(multiply(table, equality(list(row), degree)))
+        elif "i" in letters and not summed[1]:
+            table = self._bound.form(factor.form, self.tables, 0, row)
             letters = letters.replace("i", "")
-        sizes = {"k": 1 << summed[0], "i": 1 << summed[1]}
-        full = table if letters == "ik" else table[:, None] if letters == "i" else table[None] if letters == "k" else table[None, None]
-        full = np.broadcast_to(full, (sizes["i"], sizes["k"], degree))
-        return np.ascontiguousarray(np.moveaxis(full, 0, 1)).reshape(-1, degree)
-
-    def form(self, form: Form, rows: int) -> Words:
-        """Return the entries of a form modulo p, in so many rows where it has terms with a sign."""
-        found = np.zeros(1, np.uint64)
-        for term in form.terms:
-            table = np.ones(1, np.uint64) if term.block == ONE else self.tables[term.block]
-            part = scale(table, np.uint64(term.coefficient % P))
-            if term.sign is not None:
-                spread = np.zeros((rows, *part.shape[1:]), np.uint64)
-                spread[term.sign :: 2] = part
-                part = spread
-            found = add(found, part)
-        return found
+        else:
+            table = embedded(entries(factor.form, self.tables, 1 << len(row)), self.field.degree)
+        if letters == "i":
+            table = table[:, None]
+        return np.ascontiguousarray(np.moveaxis(np.broadcast_to(table, shape), 0, 1)).reshape(-1, self.field.degree)
 
     def batch(self, claims: Sequence[Claim], factor: Element) -> None:
         """Begin the batch."""

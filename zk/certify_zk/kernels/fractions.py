@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layers of trees of fractions, in planes: their parents, and the sums of the rounds that are about them.
 
-Entry i of a layer with n entries meets entry i + n/2; its numerators p and denominators q are arrays [degree, n]. A sum over entries counts entry
-(o, i), o outer and i inner, with weight outer[o] inner[i]; loops run over o, and give a sum for each i, which the caller weighs. Each part of a layer,
-its halves, holds what is left of it in its first `size` entries. Guarantee: words below p give the results of the field, below p.
+Entry i of a layer with n entries meets entry i + n/2; numerators p and denominators q are arrays [degree, n]. A sum over entries counts entry (o, i),
+o outer and i inner, with weight outer[o] inner[i]: loops run over o, and leave a sum for each i, which the caller weighs. Either half of a layer
+holds what is left of it in its first `size` entries. Guarantee: words below p give the results of the field, below p.
 """
 
 from __future__ import annotations

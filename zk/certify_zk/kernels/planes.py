@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strips of elements of the extensions, stored in planes: coordinate d of element i of an array [degree, n] is at [d, i].
 
-A function on strips takes arrays with the number of the first element, and the number of elements; words are below p. Strips must not overlap, but for
-those that are said to be changed. A product with a constant c takes the matrix [degree, degree] of the map a -> a c, which `matrix` returns: entry
-[d, e] is how often coordinate e counts in coordinate d.
+A function on strips takes arrays with the number of the first element, and the number of elements. Words below p give the results of the field, below
+p. Strips must not overlap, but for those that are said to be changed. A product with a constant c takes the matrix [degree, degree] of the map
+a -> a c, which `matrix` returns: entry [d, e] is how often coordinate e counts in coordinate d.
 """
 
 from __future__ import annotations
