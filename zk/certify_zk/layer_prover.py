@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from certify_zk.field import Element, Extension
-from certify_zk.kernels import fractions
+from certify_zk.kernels import cell_fractions, fractions
 from certify_zk.kernels.planes import matrices, matrix
 from certify_zk.kernels.sums import equality
 from certify_zk.kernels.threads import shared
@@ -49,37 +50,37 @@ class Planes:
         return found
 
 
-@dataclass(frozen=True)
 class Leaves:
-    """Fractions 1/(A - f) of cells f, 16-bit or 64-bit words; `pole` is A."""
+    """Fractions 1/(A - f) of cells f, 16-bit or 64-bit words, in at least 8 columns; `pole` is A.
 
-    cells: Cells
-    pole: Element
+    Of layers above them, only the third one and those above it are stored: the others are made when their turn comes, one after the other, in the
+    same memory.
+    """
 
+    def __init__(self, cells: Cells, pole: Element) -> None:
+        self.cells, self.pole, self.degree = cells, pole, len(pole)
+        self.known = cells, word(pole), word(Extension(len(pole)).multiply(pole, pole))
 
-@dataclass(frozen=True)
-class Pairs:
-    """The parents of leaves, which are made when their turn comes, and not stored until then."""
-
-    leaves: Leaves
+    @cached_property
+    def space(self) -> Words:
+        """Memory for half as many elements as there are cells."""
+        return np.empty((self.degree, len(self.cells) // 2), np.uint64)
 
     def planes(self) -> Planes:
-        """Return them."""
-        cells, pole, square = self._known()
-        found = Planes.empty(len(pole), len(cells) // 2)
-        shared(lambda first, last: fractions.pairs(cells, pole, square, found.p, found.q, first, last), found.p.shape[1], PART)
+        """Return planes of that memory, for a quarter as many entries as there are cells."""
+        return Planes(*self.space.reshape(2, self.degree, -1))
+
+    def octets(self) -> Planes:
+        """Return the third layer."""
+        found = Planes.empty(self.degree, len(self.cells) // 8)
+        shared(lambda first, last: cell_fractions.octets(*self.known, found.p, found.q, first, last), found.p.shape[1], PART)
         return found
 
-    def above(self) -> Planes:
-        """Return their parents; there are at least 4 columns."""
-        cells, pole, square = self._known()
-        found = Planes.empty(len(pole), len(cells) // 4)
-        shared(lambda first, last: fractions.join_pairs(cells, pole, square, found.p, found.q, first, last), found.p.shape[1], PART)
+    def quads(self) -> Planes:
+        """Return the second layer."""
+        found = self.planes()
+        shared(lambda first, last: cell_fractions.quads(*self.known, found.p, found.q, first, last), found.p.shape[1], PART)
         return found
-
-    def _known(self) -> tuple[Cells, Words, Words]:
-        pole = self.leaves.pole
-        return self.leaves.cells, word(pole), word(Extension(len(pole)).multiply(pole, pole))
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,28 @@ class WideLayer:
             self.p, self.q, size, inner, matrices(outer), sums, challenge, bound, first, last))
 
 
+class WidePairs(WideLayer):
+    """The first layer above cells, which takes part as it is made of them until the first variable is set."""
+
+    def __init__(self, leaves: Leaves, weights: Weights, factor: Element) -> None:
+        self.leaves, self.weights, self.factor = leaves, weights, factor
+        self.size = len(leaves.cells) // 4
+        self._sums = weights.summed(2, self.size // 2, lambda inner, outer, sums, first, last: cell_fractions.pair_round(
+            *leaves.known, matrix(factor), inner, matrices(outer), sums, first, last))
+        self._made = False
+
+    def bind(self, challenge: Element) -> None:
+        """Set the round's variable, and prepare the next round."""
+        if self._made:
+            super().bind(challenge)
+            return
+        self._made, planes = True, self.leaves.planes()
+        self.p, self.q, self.size = planes.p, planes.q, self.size // 2
+        shared(lambda first, last: cell_fractions.bind_pairs(*self.leaves.known, matrix(self.factor), matrix(challenge), self.p, self.q, first, last),
+               self.size, PART)
+        self._sums = self._summed(self.size // 2, matrix(challenge), False) if self.size > len(self.weights.rows) else []
+
+
 class WideLeaves:
     """The sum of q0 + q1 + factor q0 q1: numerators are 1. Cells take part as they are until the first variable is set."""
 
@@ -165,7 +188,7 @@ class WideLeaves:
     def _first(self) -> list[Element]:
         """Return those of the first round: with s = f + g, q0 + q1 is 2 A - s, and q0 q1 is A^2 - A s + f g."""
         field, pole = self.field, self.leaves.pole
-        sums, products, leading = self.weights.summed(3, self.size // 2, lambda inner, outer, found, first, last: fractions.cell_round(
+        sums, products, leading = self.weights.summed(3, self.size // 2, lambda inner, outer, found, first, last: cell_fractions.cell_round(
             self.leaves.cells, inner, outer, found, first, last))
         weight = element(total(self.weights.rows))
         linear = field.subtract(field.multiply(field.add(pole, pole), weight), sums)
@@ -178,8 +201,8 @@ class WideLeaves:
         self.size //= 2
         first = not self.q.size
         if first:
-            self.q = np.empty((self.field.degree, size), np.uint64)
-            shared(lambda start, stop: fractions.bind_cells(self.leaves.cells, word(self.leaves.pole), word(challenge), self.q, start, stop),
+            self.q = self.leaves.space
+            shared(lambda start, stop: cell_fractions.bind_cells(self.leaves.cells, word(self.leaves.pole), word(challenge), self.q, start, stop),
                    self.size, PART)
         if self.size > len(self.weights.rows):
             entries = self.size // 2

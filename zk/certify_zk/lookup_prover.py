@@ -13,27 +13,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from certify_zk.field import Element, Extension
-from certify_zk.kernels import fractions
+from certify_zk.kernels import cell_fractions
 from certify_zk.kernels.sums import equality
 from certify_zk.kernels.threads import shared
 from certify_zk.kernels.vectors import Words, add, between, multiply, subtract, total
-from certify_zk.layer_prover import Cells, Leaves, Pairs, Planes, Weights, WideLayer, WideLeaves
+from certify_zk.layer_prover import Cells, Leaves, Planes, Weights, WideLayer, WideLeaves, WidePairs
 from certify_zk.layout import Point
 from certify_zk.sumcheck_prover import element, word
 
 Fractions = tuple[Words, Words]
-Below = Fractions | Leaves | Pairs
 
 
 @dataclass(frozen=True)
 class Tree:
     """Layers of fractions, leaves first; the virtual rows' numbers of existing rows, the bits of all rows, and the sum of all leaves.
 
-    Leaves are numerators and denominators [existing rows, columns, degree], or those of cells, with `Pairs` above. A layer is used up by the rounds
-    that are about it.
+    Leaves are numerators and denominators [existing rows, columns, degree], or those of cells, which stand for the two layers above them too. A layer
+    is used up by the rounds that are about it.
     """
 
-    layers: list[Below | Planes]
+    layers: list[Fractions | Planes | Leaves]
     existing: tuple[int, ...]
     rows: int
     root: tuple[Element, Element]
@@ -45,16 +44,15 @@ def tree(numerators: Words, denominators: Words, existing: Sequence[int], rows: 
 
 
 def tree_of_cells(cells: Cells, pole: Element, existing: Sequence[int], rows: int) -> Tree:
-    """Return the tree above fractions 1/(A - f) of cells f, [existing rows, columns], `pole` A; there are at least 4 columns."""
+    """Return the tree above fractions 1/(A - f) of cells f, [existing rows, columns], `pole` A; there are at least 8 columns."""
     flat = np.empty(cells.size, cells.dtype)
-    shared(lambda first, last: fractions.turned(cells, flat, first, last), cells.shape[1], 1 << 10)
+    shared(lambda first, last: cell_fractions.turned(cells, flat, first, last), cells.shape[1], 1 << 10)
     leaves = Leaves(flat, pole)
-    pairs = Pairs(leaves)
-    above = pairs.above()
-    return _grown([leaves, pairs, above], above, existing, rows)
+    octets = leaves.octets()
+    return _grown([leaves, leaves, leaves, octets], octets, existing, rows)
 
 
-def _grown(layers: list[Below | Planes], top: Planes, existing: Sequence[int], rows: int) -> Tree:
+def _grown(layers: list[Fractions | Planes | Leaves], top: Planes, existing: Sequence[int], rows: int) -> Tree:
     """Return the tree with these lowest layers; `top` is the last one of them."""
     while top.p.shape[1] > len(existing):
         top = top.above()
@@ -84,11 +82,12 @@ class Layer:
         weights = equality(self.row, field.degree)
         existing = Weights(field, weights[list(grown.existing)], column)
         self.absent = element(multiply(subtract(total(weights), total(existing.rows)), self.factor))
-        if isinstance(layer, Leaves):
-            self.wide = WideLeaves(layer, existing, factor)
+        if not isinstance(layer, Leaves):
+            self.wide = WideLayer(_planes(layer) if isinstance(layer, tuple) else layer, existing, factor)
+        elif len(grown.layers) == 3:
+            self.wide = WideLayer(layer.quads(), existing, factor)
         else:
-            planes = layer.planes() if isinstance(layer, Pairs) else _planes(layer) if isinstance(layer, tuple) else layer
-            self.wide = WideLayer(planes, existing, factor)
+            self.wide = (WidePairs if len(grown.layers) == 2 else WideLeaves)(layer, existing, factor)
         self._narrow()
 
     def round(self) -> list[Element]:
