@@ -65,13 +65,12 @@ def prove(policy: Policy, circuit: Circuit, statement: Statement, claim: bytes, 
 
 def filled(layout: Layout, rows: Sequence[int], tables: Tables) -> Cells:
     """Return the cells of rows, as 16-bit words if all are limbs; raises ValueError for cells that are not 0 and in no row."""
-    names = [name for name, place in layout.places.items() if place.start >> layout.columns in rows]
-    found = np.zeros((len(rows), 1 << layout.columns), np.uint16)
-    if not all(tables[name].dtype == np.uint16 for name in names):
-        found = found.astype(np.uint64)
     number = {row: index for index, row in enumerate(rows)}
+    names = [name for name, place in layout.places.items() if place.start >> layout.columns in number]
+    limbs = all(tables[name].dtype == np.uint16 for name in names)
+    found = np.zeros((len(rows), 1 << layout.columns), np.uint16 if limbs else np.uint64)
     for name in names:
-        place, table = layout.places[name], tables[name] if found.dtype == np.uint16 else residues(tables[name])
+        place, table = layout.places[name], tables[name] if limbs else residues(tables[name])
         if table.ndim == 2 and place.axis == 1:
             table = table.T
         cells = table.ravel()
@@ -110,9 +109,11 @@ def residues(values: Integers) -> Words:
 class Answers:
     """The source of a prover: what it sends is in `sent`."""
 
-    def __init__(self, field: Extension, circuit: Circuit, layout: Layout, tables: Tables, cells: Words) -> None:
+    def __init__(self, field: Extension, circuit: Circuit, layout: Layout, tables: Tables, cells: Cells, free: Cells | None = None) -> None:
+        """Take the cells of ranged rows and those of free rows; without `free`, the latter follow in `cells`."""
         self.field, self.circuit, self.layout = field, circuit, layout
-        self.cells, self.free = narrowed(cells[: len(layout.ranged)]), cells[len(layout.ranged) :].copy()
+        self.cells = narrowed(cells[: len(layout.ranged)])
+        self.free = cells[len(layout.ranged) :].copy() if free is None else free
         self.tables = {name: table if table.dtype == np.uint16 else residues(table) for name, table in tables.items()}
         self.sent: list[Element] = []
         self._bound = Bound(field)
@@ -128,7 +129,7 @@ class Answers:
         field, degree, layout = self.field, self.field.degree, self.layout
         table = embedded(self.tables[MULTIPLICITY][None], degree)
         poles = subtract(word(challenge), embedded(np.arange(1 << LIMB, dtype=np.uint64)[None], degree))
-        self._trees = [tree_of_cells(self.cells[: len(layout.ranged)], challenge, layout.ranged, layout.rows), tree(table, poles, (0,), 0)]
+        self._trees = [tree_of_cells(self.cells, challenge, layout.ranged, layout.rows), tree(table, poles, (0,), 0)]
         (p, q), (p_table, q_table) = (grown.root for grown in self._trees)
         both = field.multiply(q, q_table)
         return self._say(p, q, p_table, q_table, field.inverse(both) if any(both) else field.zero)
