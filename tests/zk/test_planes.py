@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import pairwise
 from itertools import product as pairs
 from typing import Any
@@ -116,5 +119,14 @@ def test_threads_share_all_numbers_in_order() -> None:
         parts = threads.shared(lambda first, last: (first, last), count, least)
         assert parts[0][0] == 0 and parts[-1][1] == count and all(a[1] == b[0] for a, b in pairwise(parts))
         assert len(parts) == 1 or min(last - first for first, last in parts) >= least
-    with pytest.raises(ZeroDivisionError):
-        threads.shared(lambda first, last: 1 // (500 - first), 1000)
+    for bad in (0, 500):
+        with pytest.raises(ZeroDivisionError):
+            threads.shared(lambda first, last, bad=bad: 1 // (bad - first), 1000)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    code = ("import os; from certify_zk.kernels.threads import shared; work = lambda first, last: last - first; shared(work, 10); child = os.fork()\n"
+            "if child:\n    os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\nos._exit(shared(work, 10) != [5, 5])")
+    assert subprocess.run([sys.executable, "-W", "ignore", "-c", code], timeout=60, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                          check=False).returncode == 0
