@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from certify_zk.batch_prover import Batch, Weights
+from certify_zk.circuit import Circuit
 from certify_zk.field import Element, Extension, P
 from certify_zk.form_prover import Bound, entries
 from certify_zk.layout import MULTIPLICITY, BlockClaim, Claim, Layout, RangedClaim, layout
-from certify_zk.prover import filled, narrowed
+from certify_zk.prover import Answers, filled, narrowed
 from certify_zk.relations import ONE, Block, Form, Term
 
 
@@ -92,6 +93,15 @@ def test_rounds_of_the_batch_are_those_of_the_sum(columns: int, dtype: type, deg
     for number, line in zip(made.physical, [*cells.tolist(), *free.tolist()], strict=True):
         cell = field.add(cell, field.multiply(rows[number], field.multilinear([line, *[[0] * len(line)] * (degree - 1)], column)))
     assert batch.value() == cell and total == field.multiply(weight, cell)
+
+
+def test_cells_of_free_rows_follow_or_are_given_apart() -> None:
+    random, made = np.random.default_rng(4), layout(BLOCKS, 5)
+    counts = random.integers(0, 1 << 20, 1 << 16, dtype=np.uint64)
+    cells, free = filled(made, made.ranged, committed(random, made, np.uint16)), filled(made, made.free, {MULTIPLICITY: counts})
+    for some in ((np.concatenate([cells, free]),), (cells, free)):
+        source = Answers(Extension(2), Circuit({}, {}, ()), made, {MULTIPLICITY: counts}, *some)
+        assert source.cells.dtype == np.uint16 and (source.cells == cells).all() and (source.free == free).all()
 
 
 @pytest.mark.parametrize("degree", [2, 3])

@@ -99,9 +99,10 @@ class Weights:
         return equality(list(self.column[low:bits]), self.field.degree), inner.reshape(-1, self.field.degree)
 
     def summed(self, count: int, entries: int, kernel: Callable[[int, Words, Words, int, int], object]) -> list[Element]:
-        """Return `count` sums over so many entries; the kernel gets inner entries, weights of outer ones, what it adds to, and a range of the latter.
+        """Return `count` sums over so many entries.
 
-        The weights of outer entries are given as they are.
+        `kernel` is given the number of inner entries, the weights of outer ones, an array [count, degree, inner entries] to which it adds what has
+        no weights of inner entries yet, and which outer ones, from a first to a last one.
         """
         outer, inner = self.of(entries)
 
