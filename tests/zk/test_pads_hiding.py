@@ -125,7 +125,7 @@ TINY = {
 def test_the_view_has_the_dimension_that_the_equations_leave(name: str, degree: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the pads of messages are: the other words map onto all views that a verifier accepts, for any t columns or fewer."""
     case = replace(TINY[name], degree=degree)
-    for seed, count in enumerate((case.pads, case.pads, 1, case.pads - 1)):
+    for seed, count in enumerate((case.pads, case.pads, 1)):
         view, found = derivative(case, count, seed, monkeypatch)
         assert rank(found) == view.dimension <= min(len(found), len(found[0]))
 
@@ -218,8 +218,8 @@ def test_arguments_about_two_networks_look_alike() -> None:
     assert distance(*clear, 0) > 10 and distance(*clear, 60) > 10 and all(len(np.unique(each)) < len(each) for each in clear)
 
 
-def test_pads_that_serve_twice_show_what_two_networks_have_in_common() -> None:
-    """The first messages of two arguments with equal pads, about one statement, differ as their values do: where both are equal, so are they."""
+def test_pads_that_serve_twice_are_recognised() -> None:
+    """Arguments about two networks have no word in common; with equal pads they show the same rows where both open the same columns."""
     first, second, other = argued(RANDOM, 1, True), argued(ZERO, 1, True), argued(ZERO, 2, True)
     assert not np.isin(first["messages"], other["messages"]).any()
     rows = [np.unique(each["pads"]) for each in (first, second, other)]
