@@ -18,7 +18,7 @@ from certify.errors import Rejected
 from certify.limits import Limits
 from certify_zk import pads, pads_prover
 from certify_zk.affine import Affine
-from certify_zk.dialogue import Padded, Recorded
+from certify_zk.dialogue import Padded, Recorded, Silent
 from certify_zk.field import Element, P, root_of_unity
 from certify_zk.ligero_prover import opened
 from certify_zk.pads import Challenges, PadOpening, PadShape, coefficients, verify_pads
@@ -100,6 +100,29 @@ def test_runs_without_products_and_constraints_without_a_hidden_part(degree: int
     for lies, code, wrong in (((), "verified", set()), (("all",), "argument-constraints", {"sum of linear"})):
         false = replace(given, lies=lies)
         assert verdict(false, play(false)) == code and equations(false, play(false)) == wrong
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_which_factors_become_messages(degree: int) -> None:
+    """A message is one already, and so is what has its node and its value; a form, and a message that is moved, becomes one each time."""
+    given = Case(degree=degree)
+    field, run = given.field, Padded(Transcript(), given.field, Silent(degree), None)
+    a, b = run.heard("claim", elements(np.random.default_rng(1), 2, degree))
+    five = field.embed(5)
+    for first, second, pair, sent in (
+            (a, b, (0, 1), 2), (a, a, (0, 0), 2), (b, run.combined([(field.one, a)]), (1, 0), 2),
+            (run.combined([(field.one, a)], five), b, (2, 1), 3), (Affine(five, a.node), b, (3, 1), 4),
+            (run.combined([(five, a)]), run.combined([(field.one, a), (field.one, b)]), (4, 5), 6)):
+        before = len(run.constraints)
+        run.product(first, second)
+        assert run.pairs[-1] == pair and len(run.sent) == sent
+        assert len(run.constraints) == before + 2 + sum(number > 1 for number in pair)  # two ties, and what a new message is
+    count = len(run.pairs)
+    known = Affine(five)
+    assert run.product(known, known) == Affine(field.embed(25)) and run.product(known, a).known == field.multiply(five, a.known)
+    assert run.product(a, Affine(field.one)) == a and run.product(Affine(field.zero), a).known == field.zero and len(run.pairs) == count
+    z = run.product(a, b)  # hidden elements of a product are not messages, whatever their numbers are
+    assert z.node is not None and run.product(z, a).node != z.node and run.pairs[-1] == (6, 0)
 
 
 def test_slots_and_points_are_apart() -> None:

@@ -171,6 +171,38 @@ def test_a_view_is_one_that_the_verifier_accepts() -> None:
     assert len(view.groups) == 1 + case.shape.witness + 6 and sum(view.groups) > view.pads == case.degree * case.shape.messages
 
 
+@pytest.mark.parametrize("degree", [2, 3])
+def test_all_that_is_drawn_is_used_once(degree: int) -> None:
+    """Pads and salts are the words that were drawn, and each other word changes one row that is committed."""
+    case = Case(degree=degree, free=3, products=2)
+    shape, rng = case.shape, np.random.default_rng(11)
+    given = commit_pads(shape, case.pairs, rng.bytes)
+    drawn = np.random.default_rng(11)
+    words = [tuple(entry) for entry in np.frombuffer(drawn.bytes(8 * degree * shape.messages), "<u8").reshape(-1, degree).tolist()]
+    assert given.messages == words and len(set(words)) == shape.messages
+    salts = given.committed.salts
+    assert len({salts[start : start + 16] for start in range(0, len(salts), 16)}) == shape.code.length
+    feed = Feed([])
+    commit_pads(shape, case.pairs, feed)
+    total, kinds = sum(feed.taken[:-1]), list[int]()
+    for number in range(degree * shape.messages, total):
+        rows = commit_pads(shape, case.pairs, Feed([int(index == number) for index in range(total)])).rows
+        kinds.append(sum(any(component.degree() >= 0 for component in row) for row in rows))
+    assert kinds.count(0) == degree and max(kinds) <= 3  # parts of one mask follow from each other; a word of the linear one is what its sum needs
+
+
+def test_pads_of_messages_are_in_their_slots() -> None:
+    case = Case(free=9, products=6)
+    shape = case.shape
+    given = commit_pads(shape, case.pairs, np.random.default_rng(12).bytes)
+    root = pow(7, (P - 1) // shape.code.cells, P)
+    for name, values in (("message", given.messages), ("x", [given.messages[a] for a, _ in case.pairs]),
+                         ("y", [given.messages[b] for _, b in case.pairs])):
+        for number, value in enumerate(values):
+            row, slot = shape.place(name, number)
+            assert tuple(int(component(pow(root, slot, P))) for component in given.rows[row]) == value
+
+
 POLICY, RANDOM, STATEMENT = NETWORKS["4-4-4-3"]
 ZERO = Model(tuple(np.zeros_like(weight) for weight in RANDOM.weights), tuple(np.zeros_like(bias) for bias in RANDOM.biases))
 Words = dict[str, np.ndarray]
