@@ -264,6 +264,64 @@ def test_a_false_product_that_is_hidden_by_interpolation_is_found_in_the_columns
     assert verdict(given, sent) == "argument-products" and equations(given, sent) == {"product in a column"}
 
 
+def _with_roots(points: list[int]) -> nmod_poly:
+    """Return the polynomial with these roots."""
+    found = nmod_poly([1], P)
+    for point in points:
+        found *= nmod_poly([-point, 1], P)
+    return found
+
+
+@pytest.mark.parametrize("index", [1, 2])
+def test_a_wrong_polynomial_passes_as_often_as_the_columns_in_which_it_is_right_are_all_that_are_asked(index: int,
+                                                                                                     monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is added to linear makes its sum right and is 0 in kappa + l - 2 columns; to product, 0 in every slot, in l + 2 t - 1 columns.
+
+    The ledger counts e columns more, and for product as many as the degree has roots.
+    """
+    given = Case(slots=4, pads=2, length=16, free=3, products=1, lies=("sum",) if index == 1 else ("product 0",))
+    shape, passed, tries = given.shape, 0, 300
+    kappa, slots = shape.code.dimension, 4
+    right = kappa + slots - 2 if index == 1 else slots + 2 * 2 - 1
+    vanishing = _with_roots([shape.point(column) for column in range(right)])
+    root = root_of_unity(slots)
+    cyclic = nmod_poly([-1, *[0] * (slots - 1), 1], P)
+
+    def summed(polynomial: nmod_poly) -> int:
+        return sum(int(polynomial(pow(root, slot, P))) for slot in range(slots))
+
+    def hide(array: np.ndarray, _: PadShape) -> np.ndarray:
+        found = array.copy()
+        for d in range(2):
+            polynomial = nmod_poly(array[:, d].tolist(), P)
+            if index == 1:
+                more = vanishing * ((due[d] - summed(polynomial)) * pow(summed(vanishing), -1, P) % P)
+            else:
+                values = [-int(polynomial(at_slot)) * pow(int(vanishing(at_slot)), -1, P) % P for at_slot in (pow(root, s, P) for s in range(slots))]
+                more = vanishing * sum((lagrange(slots, slot) * value for slot, value in enumerate(values)), nmod_poly([0], P))
+            polynomial += more
+            assert polynomial.degree() < len(array) and (index == 1 or polynomial % cyclic == 0)
+            found[:, d] = [int(polynomial[place]) for place in range(len(array))]
+        return found
+    real = pads.combination
+
+    def noted(run: Padded, shape: PadShape, challenge: Element) -> tuple[list[list[Element]], Element]:
+        nonlocal due
+        table, due = real(run, shape, challenge)
+        return table, due
+    due: Element = (0, 0)
+    monkeypatch.setattr(pads_prover, "combination", noted)
+    edited(monkeypatch, index, hide)
+    codes = "verified", ("argument-constraints", "argument-products")[index - 1]
+    for seed in range(tries):
+        sent = play(given, seed, committed=lambda shape, some: some if index == 1 else shifted(shape, some, *shape.place("z", 0)))
+        found = verdict(given, sent)
+        assert found in codes and (found == "verified") is (not equations(given, sent))
+        passed += found == "verified"
+    assert abs(passed / tries - (right / 16) ** 2) < 0.09
+    assert (right / 16) ** 2 < ((2 * kappa - 2 + shape.code.radius) / 16) ** 2
+
+
 @pytest.mark.parametrize("row", range(11))
 def test_a_row_that_is_changed_after_it_was_committed(row: int) -> None:
     """The commitment and what is opened are those of the old row; what is computed is of the new one, with the same slots."""
