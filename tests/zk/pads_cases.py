@@ -66,6 +66,10 @@ class Case:
         self.talk(run)
         return run.pairs
 
+    def start(self, root: bytes) -> Transcript:
+        """Return a transcript that has absorbed the root of the pads."""
+        return start(root)
+
     def talk(self, run: Padded) -> None:
         """Go through the run: one sum, products of messages, one of a message that is moved, and one of a form with a product."""
         field, names = run.field, [f"product {number}" for number in range(self.products)]
@@ -127,7 +131,7 @@ def play(case: Case, seed: int = 0, committed: Step = lambda _, pads: pads, open
     """Return what a prover sends who changes its rows before it commits to them, or after that, and is honest in all else."""
     shape = case.shape
     pads = committed(shape, commit(shape, case.pairs, np.random.default_rng(seed).bytes))
-    transcript = start(pads.committed.root)
+    transcript = case.start(pads.committed.root)
     run = Padded(transcript, case.field, Known(case.values(seed)), pads.messages)
     case.talk(run)
     return Sent(pads.committed.root, run.sent, open_pads(transcript, shape, run, opened(shape, pads)))
@@ -135,7 +139,7 @@ def play(case: Case, seed: int = 0, committed: Step = lambda _, pads: pads, open
 
 def verdict(case: Case, sent: Sent, limits: Limits | None = None) -> str:
     """Return the code of the verifier that ships, or `verified`."""
-    transcript = start(sent.root)
+    transcript = case.start(sent.root)
     run = Padded(transcript, case.field, Recorded(sent.messages), None)
     try:
         case.talk(run)
@@ -208,7 +212,7 @@ def equations(case: Case, sent: Sent, first: int = 1) -> set[str]:
     slots, kappa = code.cells, code.cells + code.pads
     message_rows, product_rows = -(-shape.messages // slots), -(-shape.products // slots)
     witness = message_rows + 3 * product_rows
-    transcript = start(sent.root)
+    transcript = case.start(sent.root)
     run = Padded(transcript, case.field, Recorded(sent.messages), None)
     run.tape = tape = Explicit(degree)  # type: ignore[assignment]
     case.talk(run)

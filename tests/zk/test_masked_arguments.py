@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from flint import nmod_poly
-from pads_cases import sealed
+from pads_cases import Case as Talk
+from pads_cases import Sent, equations, sealed
 
 from certify.errors import Declined
 from certify.limits import Limits
@@ -345,6 +346,48 @@ def test_a_false_factor_of_a_product_is_found(monkeypatch: pytest.MonkeyPatch) -
         lie[0] = place + 1
         sent.clear()
         assert verdict(given, given.prove(model, padded=True), model.root) == "argument-constraints"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Talk):
+    """The run of an argument, its opening included."""
+
+    given: Case
+    model: bytes
+    made: Argument
+
+    @property
+    def roots(self) -> tuple[bytes, bytes, bytes]:
+        return self.model, self.made.root, self.made.pad_root
+
+    @property
+    def shape(self) -> PadShape:
+        return measured(self.given.policy, self.given.statement, Limits()).pads
+
+    def start(self, root: bytes) -> Transcript:
+        return argument.begin(self.given.policy, self.given.statement, CLAIM, self.roots)
+
+    def talk(self, run: Padded) -> None:
+        policy, statement = self.given.policy, self.given.statement
+        sizes = measured(policy, statement, Limits())
+        verifier._run(run, sizes, policy, statement, self.roots, self.made.opening, Limits())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "level"), [("4-4-4-3", 100), ("ball", 100), ("4-4-4-3", 128)])
+def test_arguments_against_the_verifier_in_python_integers(name: str, level: int) -> None:
+    """Whole arguments, honest and with a broken relation, satisfy the equations of the tableau, or break the sum of the constraints."""
+    given = case(*NETWORKS[name], level=level)
+    model = given.commit()
+    slack = next(block for block in given.tables if block.endswith("slack.0"))
+    table = np.array(given.tables[slack]).astype(np.int64)
+    table.reshape(-1)[0] += 1
+    for some, wrong in ((given, set()), (given.tampered({slack: table}), {"sum of linear"})):
+        made = some.prove(model, padded=True)
+        assert made.pads is not None and (verdict(some, made, model.root) == "verified") is not bool(wrong)
+        whole = Whole(degree=made.messages.shape[1], given=some, model=model.root, made=made)
+        sent = Sent(made.pad_root, [tuple(words) for words in made.messages.tolist()], made.pads)
+        assert equations(whole, sent) == wrong
 
 
 def test_transcripts_of_both_modes_are_apart() -> None:
