@@ -115,9 +115,7 @@ def _begun(sizes: Sizes, policy: Policy, statement: Statement, claim: bytes, roo
     """Return all messages, and the transcript before the first one."""
     if any(len(root) != DIGEST_BYTES for root in roots):
         raise Rejected("argument-malformed", f"a root has not {DIGEST_BYTES} bytes", where="evidence.roots")
-    messages = elements(given, sizes.shape.degree)
-    if len(messages) + 1 != sizes.pads.messages:
-        raise Rejected("argument-malformed", f"there are {len(messages)} messages of {sizes.pads.messages - 1}", where="evidence.messages")
+    messages = elements(given, sizes.pads.messages - 1, sizes.shape.degree)
     return messages, argument.begin(policy, statement, claim, roots)
 
 
