@@ -62,7 +62,7 @@ def decoded(arrays: Arrays) -> Argument:
     roots, messages = arrays["roots"], arrays["messages"]
     if roots.shape != (2, 32) or not len(messages):
         raise Rejected("argument-malformed", "there are not two roots, or no messages", where="evidence.arrays")
-    last = dialogue.elements(messages[-1:], messages.shape[1])[0]
+    last = dialogue.elements(messages[-1:], 1, messages.shape[1])[0]
     pairs = ((arrays[f"model_{name}"], arrays[f"cert_{name}"]) for name in ("columns", "salts", "paths"))
     opening = Opening(last, arrays["u1"], arrays["u2"], *pairs)
     pads = PadOpening(*(arrays[f"pad_{name}"] for name in ("u", "linear", "product", "columns", "salts", "paths")))

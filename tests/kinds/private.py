@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private claims: tiny committed networks with all kinds of claims, mutants of everything that a file holds, and their truth.
 
-An argument is bound to all that its certificate says, so the only mutant that may be verified is one that changed nothing; a claim that is verified is
-compared with values of the network at points of its region, in exact rationals.
+An argument is bound to all that its certificate says, so the only mutant that may be verified is one that changed nothing; a claim that is verified
+is compared with values of the network at points of its region, in exact rationals.
 """
 
 from __future__ import annotations
@@ -117,7 +117,10 @@ def sealed(policy: Policy, model: Model, kind: str, files: Mapping[str, tuple[st
     return Specimen(kind, named, dict(known.given.encode(given)), dict(known.says.encode(says)), "ligero", {}, dict(encoded(made)), sorted(PREMISES))
 
 
-def maker(kind: str, columns: int = 512, modes: tuple[str, ...] = ("crown", "ibp")) -> Callable[[np.random.Generator], tuple[Instance, Specimen] | None]:
+Maker = Callable[[np.random.Generator], tuple[Instance, Specimen] | None]
+
+
+def maker(kind: str, columns: int = 512, modes: tuple[str, ...] = ("crown", "ibp")) -> Maker:
     """Return what makes a random instance of a kind, with a certificate, or None where none was found."""
     def specimen(rng: np.random.Generator) -> tuple[Instance, Specimen] | None:
         sizes = (int(rng.integers(2, 4)), *(int(rng.integers(2, 4)) for _ in range(int(rng.integers(1, 3)))), 1 if kind == "private-fair" else 3)
@@ -148,7 +151,8 @@ def _question(kind: str, rng: np.random.Generator, made: Instance, centre: list[
         features = [{"kind": "real", "name": f"x{i}", "lower": str(low), "upper": str(high)} for i in range(len(centre) - 1)]
         features.append({"kind": "choice", "name": "group", "values": [str(low), str(low + 1)]})
         schema = {"decision": {"favourable_above": str(above)}, "features": features, "sensitive": ["group"], "tolerances": {"x0": "1/100"}}
-        rows = ",".join([*(f"x{i}" for i in range(len(centre) - 1)), "group"]) + "\n" + ",".join([*map(decimal, centre[:-1]), decimal(low + 1)]) + "\n"
+        table = [*(f"x{i}" for i in range(len(centre) - 1)), "group"], [*map(decimal, centre[:-1]), decimal(low + 1)]
+        rows = "".join(",".join(line) + "\n" for line in table)
         files = {"schema": ("s.schema", json.dumps(schema, sort_keys=True, separators=(",", ":")).encode()), "points": ("p.csv", rows.encode())}
         return files, {"row": 0, "context": given["context"]}, {"decision": int(scores[0] > above)}
     unsafe = others(outputs, best)
@@ -276,7 +280,7 @@ def mutate(made: Instance, valid: Specimen, rng: np.random.Generator) -> tuple[S
 class Mutants:
     """The mutants of one kind, as the tests of mutants take them from a module."""
 
-    specimen: Callable[[np.random.Generator], tuple[Instance, Specimen] | None]
+    specimen: Maker
     mutate: Callable[[Instance, Specimen, np.random.Generator], tuple[Specimen, str, bool]] = mutate
     side: Callable[[Specimen], str] = side
     SIDES: tuple[str, ...] = SIDES

@@ -472,7 +472,7 @@ def test_columns_of_another_tree_and_another_root() -> None:
     for name, array in (("u", first.opening.u), ("linear", first.opening.linear), ("product", first.opening.product)):
         transcript.absorb(f"pads/{name}", array.astype("<u8").tobytes())
     columns = sorted(set(transcript.indices("pads/columns", 6, 64)))
-    shown = dict(zip(("columns", "salts", "path"), opened(other.committed, columns), strict=True))
+    shown = dict(zip(("columns", "salts", "path"), opened(shape.code, other.committed, columns), strict=True))
     for names in (["columns"], ["salts"], ["path"], list(shown)):
         changed = replace(first.opening, **{name: shown[name] for name in names})
         assert verdict(given, replace(first, opening=changed)) == "argument-path"

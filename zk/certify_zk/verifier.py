@@ -97,6 +97,7 @@ def verify_clear(policy: Policy, model_root: bytes, statement: Statement, claim:
 
 def measured(policy: Policy, statement: Statement, limits: Limits, mode: type[Dialogue] = Padded) -> Sizes:
     """Return the sizes of an argument in one of both modes, once they have the level of the policy; raises Declined as `verify` does."""
+    limits.spend(_CLAIM * len(statement.regions) * (1 + sum(1 + len(tau) for tau in policy.tau)), "building the relations of all regions")
     made = circuit(policy, statement)
     limits.spend(_ROW * (made.cells // policy.columns + len(made.blocks)), "placing the cells of a circuit")
     arranged = arrangement(policy, made.blocks.values())
