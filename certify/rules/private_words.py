@@ -17,10 +17,10 @@ CONTEXT = Record({"audience": _WORD, "nonce": _WORD, "expires": Nullable(Text(r"
 
 def context_words(context: Mapping[str, Any]) -> str:
     """Return whom a certificate is for, as a clause, empty where nothing is said."""
-    words = [f"{word} {context[name]!r}" for name, word in (("audience", "for"), ("nonce", "nonce")) if context[name] is not None]
+    words = [f"{word} {context[name]!r}" for name, word in (("audience", "for audience"), ("nonce", "nonce")) if context[name] is not None]
     if context["expires"] is not None:
         words.append(f"not to be used after {context['expires']}")
-    return f" (made {', '.join(words)})" if words else ""
+    return f" ({', '.join(words)})" if words else ""
 
 
 def facts(commitment: Commitment, statement: Statement) -> tuple[str, ...]:
