@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from certify import registry
 from certify.certificate import Files, Kind
 from certify.claims import private, private_fair
-from certify.errors import UsageError
+from certify.errors import Declined, UsageError
 from certify.limits import Limits
 from certify.readers.commitment import Commitment, read_commitment
 from certify.readers.formula import Parts
@@ -165,4 +166,8 @@ def secret_of(problem: Problem) -> Secret:
     from certify_zk import secret
     if not problem.options["secret"]:
         raise UsageError("setting-missing", f"{problem.kind} needs --set secret=FILE", fix="name the file that `certify commit` wrote for the owner")
-    return secret.read(Path(problem.options["secret"]))
+    found, commitment = secret.read(Path(problem.options["secret"])), problem.files["commitment"]
+    if not isinstance(commitment, bytes) or hashlib.sha256(commitment).digest() != found.commitment:
+        raise Declined("commitment-root", "the secret file belongs to another commitment", where=found.path.name,
+                       fix="use the secret file that `certify commit` wrote beside this commitment")
+    return found
