@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from flint import nmod_mat, nmod_poly
 
@@ -58,12 +59,12 @@ class Extension:
         """Number of elements."""
         return int(P**self.degree)
 
-    @property
+    @cached_property
     def zero(self) -> Element:
         """The neutral element of addition."""
         return (0,) * self.degree
 
-    @property
+    @cached_property
     def one(self) -> Element:
         """The neutral element of multiplication."""
         return self.embed(1)
@@ -78,10 +79,14 @@ class Extension:
 
     def add(self, a: Element, b: Element) -> Element:
         """Return a + b."""
+        if self.degree == 2:  # written out: a verifier adds and subtracts tens of thousands of times
+            return ((a[0] + b[0]) % P, (a[1] + b[1]) % P)
         return tuple((x + y) % P for x, y in zip(a, b, strict=True))
 
     def subtract(self, a: Element, b: Element) -> Element:
         """Return a - b."""
+        if self.degree == 2:
+            return ((a[0] - b[0]) % P, (a[1] - b[1]) % P)
         return tuple((x - y) % P for x, y in zip(a, b, strict=True))
 
     def negated(self, a: Element) -> Element:
