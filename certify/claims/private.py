@@ -123,7 +123,7 @@ def _sentence(name: str, claim: Claim) -> str:
         "private-counterexample": lambda: f"At one point {where}, {network} scores class {says['label_wrong']} at least as high as the class that "
                                           "the property asks for",
     }[name]()
-    return f"{said}{context_words(given['context'])}. Network hidden (zero knowledge)."
+    return f"{said}{context_words(given['context'])}."
 
 
 def _kind(name: str, given: Mapping[str, Field], says: Mapping[str, Field], summary: str) -> Kind:

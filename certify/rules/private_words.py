@@ -11,7 +11,8 @@ from certify.readers.commitment import Commitment
 from certify_zk.statement import Statement
 
 _WORD = Nullable(Text(r"[ -~]+"))
-CONTEXT = Record({"audience": _WORD, "nonce": _WORD, "expires": Nullable(Text(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}Z)?"))})
+_DAY = Text(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ)?")
+CONTEXT = Record({"audience": _WORD, "nonce": _WORD, "expires": Nullable(_DAY)})
 """What an argument is bound to beside its statement."""
 
 
@@ -28,5 +29,6 @@ def facts(commitment: Commitment, statement: Statement) -> tuple[str, ...]:
     policy = commitment.policy
     sizes = "-".join(str(policy.size(k)) for k in range(policy.depth + 1))
     count = len(statement.regions)
-    return (f"commitment root {commitment.root.hex()}", f"{sizes}, {sum(layer.parameters for layer in policy.layers)} parameters, none of them shown",
-            *((f"{count} boxes, all of them shown together",) if count > 1 else ()), f"a commitment for {policy.uses} certificates")
+    return (f"commitment root {commitment.root.hex()}", f"{sizes}, {sum(layer.parameters for layer in policy.layers)} parameters",
+            *((f"{count} boxes, in one statement",) if count > 1 else ()), f"a commitment for at most {policy.uses} certificates",
+            "masked: as made by certify's prover, the argument shows nothing more of the network (this is not checked)")

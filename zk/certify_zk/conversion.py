@@ -157,7 +157,10 @@ def _require_sizes(layers: tuple[Dense, ...]) -> None:
 
 
 def _input_map(settings: Settings, chain: _Chain) -> InputMap:
-    """Return the map and domain of the settings; where they leave it open, the offset is the lower end, and the scale that of the file's front."""
+    """Return the map and domain of the settings.
+
+    Where they leave it open, the offset is the lower end, or the largest float32 number below it, and the scale that of the file's front.
+    """
     inputs = len(chain.factor)
     for name in ("offset", "scale", "lower", "upper"):
         values = getattr(settings, name)
@@ -166,9 +169,19 @@ def _input_map(settings: Settings, chain: _Chain) -> InputMap:
                              fix="give one number for all inputs, or one for each")
     own = tuple(abs(a) or Fraction(1) for a in chain.factor)
     scale = settings.scale or (own[:1] if len(set(own)) == 1 else own)
-    found = InputMap(settings.lower if settings.offset is None else settings.offset, scale, settings.lower, settings.upper)
+    found = InputMap(tuple(map(_single, settings.lower)) if settings.offset is None else settings.offset, scale, settings.lower, settings.upper)
     found.require(inputs)
     return found
+
+
+def _single(value: Fraction) -> Fraction:
+    """Return the largest float32 number that is not above a value: the deployed network subtracts it."""
+    if abs(value) >= 1 << 127:
+        return value
+    near = np.float32(float(value))
+    while Fraction(float(near)) > value:
+        near = np.nextafter(near, np.float32(-np.inf))
+    return Fraction(float(near))
 
 
 def _rounded(chain: _Chain, policy: Policy) -> tuple[Model, Fraction]:
