@@ -363,3 +363,13 @@ def test_a_map_that_float32_does_not_hold_is_refused() -> None:
     assert steep.model.weights[0].tolist() == [[8 * 4096]]
     with pytest.raises(UsageError, match="policy-file"):
         quantised_onnx(steep)  # its slope in the units of the file is 2^130
+
+
+def test_the_offset_is_a_float32_number_below_a_lower_end_that_is_none() -> None:
+    settings = Settings(lower=(Fraction(7, 10), Fraction(-1, 3)), upper=(Fraction(3), Fraction(1)))
+    made = convert(dense([[1.0, -2.0]], [0.5]), settings)
+    for offset, lower in zip(made.policy.inputs.offset, settings.lower, strict=True):
+        assert Fraction(float(np.float32(float(offset)))) == offset < lower and lower - offset < Fraction(1, 1 << 23)
+    assert quantised_onnx(made)
+    exact = Settings(lower=(Fraction(1, 4), Fraction(-2)), upper=(Fraction(3), Fraction(1)))
+    assert convert(dense([[1.0, -2.0]], [0.5]), exact).policy.inputs.offset == exact.lower
