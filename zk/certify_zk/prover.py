@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from certify.limits import Limits
-from certify_zk import argument, ligero_prover
+from certify_zk import argument, convolution_prover, ligero_prover
 from certify_zk.affine import Affine
 from certify_zk.circuit import Circuit
+from certify_zk.convolution import image
 from certify_zk.dialogue import Dialogue, Padded
 from certify_zk.exact import Integers
 from certify_zk.field import Element, Extension, P
@@ -125,6 +126,8 @@ class Answers:
     def __init__(self, field: Extension, circuit: Circuit, layout: Layout, tables: Tables, cells: Words) -> None:
         self.field, self.circuit, self.layout, self.cells = field, circuit, layout, cells
         self.tables = {name: residues(table) for name, table in tables.items()}
+        self.tables |= {name: image(block.image.layer, self.form(block.image.form, 0), block.shape)
+                        for name, block in circuit.blocks.items() if block.image is not None}
         self.sent: list[Element] = []
         self._trees: list[Tree] = []
         self._state: Layer | Products | _Batch | None = None
@@ -161,6 +164,9 @@ class Answers:
 
     def claim(self, claim: BlockClaim) -> Element:
         """Return the value of a block."""
+        if claim.through is not None:
+            counted = scale(convolution_prover.weights(claim.through, claim.points, self.field.degree), self.tables[claim.block][..., None])
+            return self._say(element(total(counted.reshape(-1, self.field.degree))))[0]
         axes = [equality(list(point), self.field.degree) for point in claim.points]
         if claim.outside is None:
             return self._say(self._summed(claim.block, axes))[0]
@@ -238,9 +244,12 @@ class Answers:
     def _weigh(self, claim: BlockClaim, power: Element, weights: Words, number: Mapping[int, int]) -> None:
         """Add the weights of a claim about a block."""
         place, degree, width = self.layout.places[claim.block], self.field.degree, 1 << self.layout.columns
-        minor, major = (equality(list(point), degree) for point in place.ordered(claim.points))
-        table = multiply(multiply(major, word(power))[:, None], minor)
-        table[place.count :] = 0
+        if claim.through is not None:
+            table = multiply(convolution_prover.placed(claim.through, claim.points, place, degree), word(power))
+        else:
+            minor, major = (equality(list(point), degree) for point in place.ordered(claim.points))
+            table = multiply(multiply(major, word(power))[:, None], minor)
+            table[place.count :] = 0
         if claim.outside is not None:
             inner, outer = limits(place, claim.outside)
             table[:outer, :inner] = 0
