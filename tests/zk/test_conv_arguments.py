@@ -165,7 +165,7 @@ def blocks_of(circuit: Circuit, relation: Relation) -> list[str]:
 @pytest.mark.parametrize(("name", "codes"), [("conv-conv-dense", {"range", "line", "step", "constant", "floor", "closure", "margin"}),
                                              ("conv-conv-dense ibp", {"hull", "constant", "closure"})])
 def test_forged_cells_of_every_relation_are_found_as_the_oracle_finds_them(name: str, codes: set[str]) -> None:
-    """One cell is changed that a relation needs, if there is one that no relation before it needs; in clear mode, and with masked messages for some."""
+    """One cell is changed that a relation needs, and none before it if there is one; in clear mode, and with masked messages for some."""
     given, rng, caught = case(*NETWORKS[name]), np.random.default_rng(4), set()
     model, seen = given.commit(), set[str]()
     for relation in given.circuit.relations:

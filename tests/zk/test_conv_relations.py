@@ -77,7 +77,7 @@ def test_the_same_network_with_dense_layers_has_the_same_bounds(name: str) -> No
     assert first.margins == second.margins
     assert violations(*some[::2], first.circuit, first.tables) == () == violations(*dense[::2], second.circuit, second.tables)
     shared = set(first.tables) & set(second.tables)
-    assert {name.split(".")[0] for name in set(first.tables) ^ set(second.tables)} <= {f"{name}{k}" for name in ("kernel", "weight") for k in (1, 2, 3)}
+    assert all(name.startswith(("kernel", "weight")) for name in set(first.tables) ^ set(second.tables))
     for table in shared:
         if not table.startswith("bias"):
             assert np.array_equal(first.tables[table], second.tables[table]), table
