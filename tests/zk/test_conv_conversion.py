@@ -257,6 +257,14 @@ def test_nodes_that_do_not_lead_to_the_output_are_no_part_of_the_chain() -> None
     assert len(convert(image(*nodes, w=np.ones((12, 2))), UNIT).policy.layers) == 2
 
 
+def test_constants_may_stand_anywhere() -> None:
+    constants = [node("Constant", [], [name], value=integers("", shape)) for name, shape in (("first", [1, 2, 4, 4]), ("then", [1, 12]))]
+    nodes = [*constants, node("Reshape", ["x", "first"], ["i"]), node("Conv", ["i", "k", "b"], ["v"]), node("Relu", ["v"], ["u"]),
+             node("Reshape", ["u", "then"], ["f"]), node("Gemm", ["f", "w"], ["y"])]
+    made = convert(image(*nodes, shape=(1, 32), w=np.ones((12, 2))), UNIT)
+    assert made.policy.layers == (Conv(2, 4, 4, 3, 3), Dense(12, 2)) and made.interface.input_shape == (1, 32)
+
+
 def commitment(policy: Any) -> Commitment:
     return Commitment(policy, model_rows(policy), bytes(range(32)))
 

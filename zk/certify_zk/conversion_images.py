@@ -99,7 +99,8 @@ def split(graph: Graph) -> Parts | None:
     places = [index for index, node in enumerate(chain) if node.operator in _IMAGES]
     if not places:
         return None
-    others = tuple(node for node in graph.nodes if node not in chain)
+    taken = {node.outputs[0] for node in chain}
+    others = tuple(node for node in graph.nodes if not node.outputs or node.outputs[0] not in taken)
     front, middle, behind = chain[: places[0]], chain[places[0] : places[-1] + 1], chain[places[-1] + 1 :]
     start = middle[0].inputs[0]
     if start not in computed:

@@ -90,7 +90,7 @@ def entries(layer: Conv, axes: int) -> int:
     rows, columns = layer.places
     if axes == 1:
         return 4 * layer.outputs
-    written = layer.taps * (rows * columns + layer.height * layer.width + 4 * layer.channels_in)
+    written = layer.taps * (rows * columns + layer.height * layer.width + 4 * layer.channels_in + 16)
     return 4 * layer.outputs + 4 * layer.inputs + written + (layer.inputs * layer.taps >> 5)
 
 

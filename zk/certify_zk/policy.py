@@ -100,11 +100,11 @@ class Conv:
         return self.channels_out, self.channels_in * self.taps
 
     def require(self) -> None:
-        """Raise Declined `commitment-limit` unless the kernel fits into the padded image, and every padded row or column is within its reach."""
+        """Raise Declined `commitment-limit` unless the kernel fits into the padded image, and meets the image itself everywhere."""
         least = min(self.channels_in, self.height, self.width, self.channels_out, self.kernel, self.stride)
         if least < 1 or max(self.stored) > MOST_SIZE or not 0 <= self.padding < self.kernel <= min(self.height, self.width) + 2 * self.padding:
             raise _limit(f"a convolution of {self.kernel} x {self.kernel} weights on {self.height} x {self.width} entries",
-                         f"sizes are positive, a padding is less than a kernel's side, which fits, and a channel has at most {MOST_SIZE} weights")
+                         f"sizes are positive, a padding is less than the kernel's side, which fits, and a channel has at most {MOST_SIZE} weights")
 
 
 Layer = Dense | Conv
