@@ -17,6 +17,7 @@ from certify.errors import CertifyError, Declined, Rejected
 from certify.limits import Limits
 from certify.readers.commitment import Commitment, encode_commitment, read_commitment
 from certify.readers.onnx_graph import read_graph
+from certify_solvers.private.attack import outputs
 from certify_zk import owner, secret
 from certify_zk.conversion import Converted, convert
 from certify_zk.deployment import quantised_onnx
@@ -74,13 +75,13 @@ class File:
         else:
             self.tensors.append(integers("target", [1, size]))
             self._put("Reshape", ["target"])
-        for index, outputs in enumerate((3,) if rng.random() < 0.5 else (4, 3)):
+        for index, rows in enumerate((3,) if rng.random() < 0.5 else (4, 3)):
             if index:
                 self._put("Relu", [])
-            weight, bias = np.float32(rng.normal(0, 0.5, (outputs, size))), np.float32(rng.normal(0, 0.3, outputs))
+            weight, bias = np.float32(rng.normal(0, 0.5, (rows, size))), np.float32(rng.normal(0, 0.3, rows))
             self._put("Gemm", [self._constant(weight), self._constant(bias)], transB=1)
-            self.layers.append(Dense(size * (pooled * pooled if not index else 1), outputs))
-            size = outputs
+            self.layers.append(Dense(size * (pooled * pooled if not index else 1), rows))
+            size = rows
         self.nodes[-1].output[0] = "y"
         self.data = encoded(self.nodes, self.tensors, shape=self.shape, outputs=[info("y", (1, 3))])
         offset = tuple(Fraction(float(v)) for v in np.repeat(self.offset, self.shape[2] * self.shape[3]))
@@ -265,6 +266,14 @@ def test_constants_may_stand_anywhere() -> None:
     assert made.policy.layers == (Conv(2, 4, 4, 3, 3), Dense(12, 2)) and made.interface.input_shape == (1, 32)
 
 
+def test_attacks_are_on_the_convolution() -> None:
+    rng = np.random.default_rng(4)
+    for name in ("conv-conv-dense", "dense-conv-conv"):
+        policy, model, _ = NETWORKS[name]
+        x = tuple(Fraction(int(v), 8) for v in rng.integers(0, 33, policy.size(0)))
+        assert np.allclose(outputs(policy, model, x), [float(v) for v in values(policy, model, list(x))[-1]])
+
+
 def commitment(policy: Any) -> Commitment:
     return Commitment(policy, model_rows(policy), bytes(range(32)))
 
@@ -308,8 +317,8 @@ def test_from_a_file_to_an_argument(tmp_path: Path) -> None:
     x = [v * 4096 for v in mapped(policy.inputs, rows[0])]
     lower = tuple(max(0, int(v) - 8) for v in x)
     box = Box(lower, tuple(min(4096, int(v) + 8) - low for v, low in zip(x, lower, strict=True)))
-    outputs = values(policy, model, mapped(policy.inputs, rows[0]))[-1]
-    statement = robust((box,), 3, int(np.argmax([float(v) for v in outputs])))
+    scores = values(policy, model, mapped(policy.inputs, rows[0]))[-1]
+    statement = robust((box,), 3, int(np.argmax([float(v) for v in scores])))
     found = witness(policy, model, statement)
     assert isinstance(found, Witness), found
     argument = argue(policy, root, mine, statement, CLAIM, found).argument
