@@ -367,6 +367,19 @@ def test_the_work_of_convolutions_is_charged() -> None:
     assert caught.value.code in ("limit-reached", "commitment-limit")
 
 
+def test_every_term_of_an_image_is_charged_as_a_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolution, "entries", lambda layer, axes: 0)
+    given = case(*FULL)
+    arranged = arrangement(given.policy, given.circuit.blocks.values())
+    blocks = {name: block if block.image is None else replace(block, image=replace(block.image, form=block.image.form + block.image.form))
+              for name, block in given.circuit.blocks.items()}
+    costs = [verifier._cost(made, arranged) for made in (given.circuit, replace(given.circuit, blocks=blocks))]
+    named = [term.block for relation in given.circuit.relations for identity in relation.identities() for form in (
+        identity.left, identity.right, *(factor.form for product in identity.products for factor in product.factors)) for term in form.terms]
+    images = [block.image for name in named if name != ONE and (block := given.circuit.blocks[name]).image is not None]
+    assert costs[1] - costs[0] == verifier._CLAIM * sum(len(found.form.terms) for found in images if found is not None) > 0
+
+
 def test_tables_of_images_are_the_provers_own() -> None:
     """What a witness has under the name of an image is not looked at: images are made of what is committed."""
     given = case(*FULL)

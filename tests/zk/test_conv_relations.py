@@ -51,7 +51,7 @@ def test_a_matrix_is_the_convolution(layer: Conv) -> None:
 
 @pytest.mark.parametrize("layer", [
     Conv(0, 3, 3, 1, 2), Conv(1, 0, 3, 1, 2), Conv(1, 3, 0, 1, 2), Conv(1, 3, 3, 0, 2), Conv(1, 3, 3, 1, 0), Conv(1, 3, 3, 1, 2, 0),
-    Conv(1, 3, 3, 1, 2, 1, -1), Conv(1, 3, 3, 1, 2, 1, 2), Conv(1, 3, 9, 1, 4), Conv(1, 9, 3, 1, 4), Conv(1 << 14, 1, 1, 1, 3, 1, 1),
+    Conv(1, 3, 3, 1, 1, 1, -1), Conv(1, 3, 3, 1, 2, 1, 2), Conv(1, 3, 9, 1, 4), Conv(1, 9, 3, 1, 4), Conv(1 << 14, 1, 1, 1, 3, 1, 1),
     Conv(MOST_SIZE + 1, 1, 1, 1, 1), Conv(1, 1, 1, MOST_SIZE + 1, 1),
 ])
 def test_limits_of_convolutions(layer: Conv) -> None:
