@@ -286,7 +286,8 @@ def test_nodes_in_no_order_of_a_chain_are_named(operators: tuple[str, ...], name
 @pytest.mark.parametrize(("nodes", "code", "named"), [
     ([node("Sigmoid", ["x"], ["y"], name="squash")], "onnx-operator", "squash"),
     ([node("Softmax", ["x"], ["y"], name="soft")], "onnx-operator", "soft"),
-    ([node("Conv", ["x", "w"], ["y"], name="conv")], "onnx-operator", "conv"),
+    ([node("Conv", ["x", "w"], ["y"], name="conv")], "onnx-graph", "conv"),
+    ([node("MaxPool", ["x"], ["y"], name="pool")], "onnx-operator", "pool"),
     ([node("Div", ["b", "x"], ["v"], name="inverse"), node("Gemm", ["v", "w", "b"], ["y"])], "onnx-graph", "inverse"),
     ([node("Mul", ["x", "x"], ["v"], name="square"), node("Gemm", ["v", "w", "b"], ["y"])], "onnx-graph", "square"),
     ([node("Mul", ["x"], ["v"], name="lone"), node("Gemm", ["v", "w", "b"], ["y"])], "onnx-graph", "lone"),

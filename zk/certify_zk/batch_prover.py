@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from certify_zk import convolution_prover
 from certify_zk.field import Element, Extension
 from certify_zk.kernels.sums import combine, equality, evaluations
 from certify_zk.kernels.vectors import Words, add, between, embedded, multiply, subtract, total
-from certify_zk.layout import BlockClaim, Claim, Layout, Point, RangedClaim, limits
+from certify_zk.layout import BlockClaim, Claim, Layout, Place, Point, RangedClaim, limits
 from certify_zk.lookup_prover import spread
 from certify_zk.sumcheck_prover import element, word
 
@@ -71,6 +72,9 @@ class Weights:
 
     def _block(self, claim: BlockClaim, power: Element) -> None:
         place, columns = self.layout.places[claim.block], self.layout.columns
+        if claim.through is not None:
+            self._written(place, multiply(convolution_prover.placed(claim.through, claim.points, place, self.field.degree), word(power)))
+            return
         minor, major = place.ordered(claim.points)
         pieces = [(power, 1 << place.minor, place.count)]
         if claim.outside is not None:
@@ -97,6 +101,15 @@ class Weights:
             rows = np.arange(outer)[:, None] << (minor - columns)
             found = [(self._whole(low), (rows + np.arange(whole)).ravel()), (Pattern(low, columns, width, rest), (rows + whole).ravel())]
         yield from (each for each in found if each[0].end and each[1].size)
+
+    def _written(self, place: Place, weights: Words) -> None:
+        """Add weights [major, minor, degree] that are written out, row by row."""
+        width, flat = 1 << self.layout.columns, weights.reshape(-1, self.field.degree)[: place.stored]
+        row, start = divmod(place.start, width)
+        for index in range(-(-len(flat) // width)):
+            part = flat[index * width : (index + 1) * width]
+            table = self.single.setdefault(int(self.number[row + index]), np.zeros((width, self.field.degree), np.uint64))
+            table[start : start + len(part)] = add(table[start : start + len(part)], part)
 
     def _single(self, row: int, start: int, points: tuple[Point, Point], ends: tuple[int, int], scale: Element) -> None:
         minor, major = (equality(list(point), self.field.degree)[:end] for point, end in zip(points, ends, strict=True))

@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from certify.limits import Limits
-from certify_zk import argument, ligero_prover
+from certify_zk import argument, convolution_prover, ligero_prover
 from certify_zk.affine import Affine
 from certify_zk.batch_prover import Batch, Cells, Weights
 from certify_zk.circuit import Circuit
+from certify_zk.convolution import image
 from certify_zk.dialogue import Dialogue, Padded
 from certify_zk.exact import Integers
 from certify_zk.field import Element, Extension, P
@@ -127,6 +128,8 @@ class Answers:
         self.cells = narrowed(cells[: len(layout.ranged)])
         self.free = cells[len(layout.ranged) :].copy() if free is None else free
         self.tables = {name: table if table.dtype == np.uint16 else residues(table) for name, table in tables.items()}
+        self.tables |= {name: image(block.image.layer, entries(block.image.form, self.tables, 0), block.shape)
+                        for name, block in circuit.blocks.items() if block.image is not None}
         self.sent: list[Element] = []
         self._bound = Bound(field)
         self._trees: list[Tree] = []
@@ -163,6 +166,8 @@ class Answers:
 
     def claim(self, claim: BlockClaim) -> Element:
         """Return the value of a block."""
+        if claim.through is not None:
+            return self._say(convolution_prover.value(claim.through, claim.points, self.tables[claim.block], self.field.degree))[0]
         return self._say(self._bound.claim(self.tables[claim.block], claim))[0]
 
     def sums(self, identity: Identity, row: Point, column: Point, summed: tuple[int, int]) -> None:

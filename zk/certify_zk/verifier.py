@@ -18,7 +18,7 @@ from math import prod
 
 from certify.errors import Declined, Rejected
 from certify.limits import Limits
-from certify_zk import argument, soundness
+from certify_zk import argument, convolution, soundness
 from certify_zk.affine import Affine
 from certify_zk.circuit import Circuit, circuit
 from certify_zk.dialogue import Dialogue, Padded, Recorded, Silent, Words, elements
@@ -170,9 +170,12 @@ def _cost(made: Circuit, arranged: Layout) -> int:
     for relation in made.relations:
         for identity in relation.identities():
             for form in (identity.left, identity.right, *(factor.form for product in identity.products for factor in product.factors)):
-                terms += len(form.terms)
-                public = [made.blocks[term.block] for term in form.terms if term.block != ONE and made.blocks[term.block].kind == "public"]
-                entries += sum(prod(block.shape) for block in public)
+                for block in (made.blocks[term.block] for term in form.terms if term.block != ONE):
+                    claims = 1 if block.image is None else len(block.image.form.terms)
+                    terms += claims
+                    entries += prod(block.shape) if block.kind == "public" else 0
+                    entries += 0 if block.image is None else claims * convolution.entries(block.image.layer, len(block.shape))
+                terms += sum(term.block == ONE for term in form.terms)
     depth = arranged.rows + arranged.columns
     rounds = depth * depth + 16 * 16 + 16 * len(made.relations)
     return _CLAIM * terms + _STEP * rounds + _ENTRY * (entries + (8 << arranged.rows))
