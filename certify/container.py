@@ -110,8 +110,7 @@ def read(data: bytes, limits: Limits, where: str) -> Statement:
     for words, place in ((names, "subject"), (listed, "predicate.assumptions")):
         if any(a >= b for a, b in itertools.pairwise(words)):
             raise malformed("the entries are not in ascending order, each once", f"certificate.json.{place}")
-    arrays = {key: _array(key, entry, rest.pop(entry["name"], None), limits)
-              for key, entry in decoded["predicate"]["evidence"]["arrays"].items()}
+    arrays = {key: _array(key, entry, rest.pop(entry["name"], None), limits) for key, entry in decoded["predicate"]["evidence"]["arrays"].items()}
     inputs = _inputs({name: rest.pop(name) for name in list(rest) if name.startswith("inputs/")}, decoded)
     signed = {name.removeprefix("signatures/"): rest.pop(name) for name in list(rest) if name.startswith("signatures/")}
     signatures = _signatures(raw, signed) if signed else {}

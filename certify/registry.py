@@ -17,8 +17,8 @@ KINDS: dict[str, str] = {
     "grid-attack": "certify.claims.grid_attack",
     "grid-defence-limit": "certify.claims.grid_defence_limit",
     "grid-shedding": "certify.claims.grid_shedding",
-    **{f"private-{name}": "certify.claims.private" for name in ("ball", "counterexample", "linear", "robust", "score")},
     "private-fair": "certify.claims.private_fair",
+    **{f"private-{name}": "certify.claims.private" for name in ("ball", "counterexample", "linear", "robust", "score")},
     "region": "certify.claims.region",
     "robust": "certify.claims.robust",
 }
@@ -30,8 +30,7 @@ def kind(name: str, version: int = 1) -> Kind:
         near = difflib.get_close_matches(name, KINDS, n=1)
         raise Declined("kind-unknown", f"this checker knows no claim of kind {name!r}",
                        fix=f"did you mean {near[0]!r}?" if near else "`certify claims` lists the kinds it knows")
-    module = import_module(KINDS[name])
-    found: Kind = module.KIND if hasattr(module, "KIND") else module.KINDS[name]
+    found: Kind = getattr(module := import_module(KINDS[name]), "KIND", None) or module.KINDS[name]
     if version != found.version:
         raise Declined("version-unknown", f"this checker knows version {found.version} of {name!r}, not {version}",
                        fix="use the version of certify that the author used, or a newer one")

@@ -69,8 +69,7 @@ def verify(path: str | Path, subjects: Subjects = (), allow: Collection[str] | N
         raise TypeError("subjects and keys are lists of files (or subjects a mapping), allow names; a single string is none of these")
     assumptions.require_known(allow := None if allow is None else frozenset(allow))
     limits = replace(limits := limits or Limits(), reference=reference or limits.reference).fresh()
-    data = container.load_bytes(Path(path), limits)
-    return check(data, Path(path).name, read_subjects(subjects, limits), allow, limits,
+    return check(container.load_bytes(Path(path), limits), Path(path).name, read_subjects(subjects, limits), allow, limits,
                  None if keys is None else [container.load_bytes(Path(key), replace(limits, file_bytes=_MOST_KEY)) for key in keys], threshold)
 
 

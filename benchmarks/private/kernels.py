@@ -20,7 +20,7 @@ from certify.limits import Limits
 from certify_zk import soundness
 from certify_zk.field import Element, Extension, P
 from certify_zk.kernels.goldilocks import multiply, multiply_cubic, multiply_quadratic
-from certify_zk.kernels.ntt import encode_rows, tables
+from certify_zk.kernels.ntt import encode
 from certify_zk.kernels.sums import combine, equality, evaluations
 from certify_zk.ligero import Opening, Shape, verify_claim
 from certify_zk.ligero_prover import Committed, commit, commit_certificate, open_claim
@@ -67,9 +67,8 @@ def kernels(random: np.random.Generator) -> None:
         print(f"{name:32}{len(a) / taken / 1e6:10.0f} M/s")
     code = soundness.choose(100, 16, 1 << 15, 1 << 17, COUNTS).code
     cells = random.integers(0, 1 << 16, (128, code.cells), dtype=np.uint16)
-    pads, codewords = random.integers(0, P, (128, code.pads), dtype=np.uint64), np.empty((128, code.length), np.uint64)
-    factors = tables(code)
-    taken = seconds(lambda: encode_rows(cells, pads, factors, codewords))
+    pads = random.integers(0, P, (128, code.pads), dtype=np.uint64)
+    taken = seconds(lambda: encode(code, cells, pads))
     print(f"{'encoding of 2^22 cells':32}{taken:10.2f} s     rate 1/4, {code.pads} pads a row")
     weights, columns, result = random.integers(0, P, (128, 2), dtype=np.uint64), equality([(3, 5)] * 15, 2), np.zeros((code.cells, 2), np.uint64)
     print(f"{'sums over rows':32}{2 * cells.size / seconds(lambda: combine(weights, cells, result), 3) / 1e6:10.0f} M/s")

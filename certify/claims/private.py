@@ -84,7 +84,6 @@ def _counterexample(commitment: Commitment, found: Parts, given: Mapping[str, An
     right = private_statement.label(found, outputs)
     if wrong >= outputs or wrong == right:
         raise Rejected("claim-mismatch", f"the wrong class is another one of {outputs} than {right}", where="claim.says.label_wrong")
-    private_statement.corners(found)
     if not any(part.holds_input(point) for part in found.parts):
         raise Rejected("outside-domain", "the point is not in the region of the property", where="claim.given.point")
     row = tuple((output == wrong) - (output == right) for output in range(outputs))
@@ -125,7 +124,7 @@ def _sentence(name: str, claim: Claim) -> str:
         "private-counterexample": lambda: f"At one point {where}, {network} scores class {says['label_wrong']} at least as high as the class that "
                                           "the property asks for",
     }[name]()
-    return f"{said}{context_words(given['context'])}. Network hidden (zero knowledge)."
+    return f"{said}{context_words(given['context'])}."
 
 
 def _kind(name: str, given: Mapping[str, Field], says: Mapping[str, Field], summary: str) -> Kind:

@@ -112,9 +112,28 @@ def _sides(feature: Feature, values: Point) -> list[tuple[Point, Point]]:
 def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Checked:
     """Return what was checked if the evidence establishes the claim; raises Rejected or Declined."""
     commitment, statement = statement_of(claim.given, claim.says, files, limits)
+    schema_file = files["schema"]
+    if isinstance(schema_file, tuple):
+        raise TypeError("a role takes one file")
+    schema = read_schema(schema_file, limits)
     ledger = establish(commitment, statement, bound(KIND, claim.roles, files, claim.given, claim.says), evidence, limits)
     figures = {"soundness_bits": Fraction(ledger.tenths, 10), "regions": len(statement.regions)}
-    return Checked(premises(commitment), facts(commitment, statement, limits), figures)
+    return Checked(premises(commitment), (*_features(schema, claim.says["decision"]), *facts(commitment, statement, limits)), figures)
+
+
+def _features(schema: Schema, decision: int) -> tuple[str, ...]:
+    """Return what a decision is, what may vary freely, and what within tolerances."""
+    above = schema.favourable_above
+    rule = "the highest output" if above is None else f"the output is {'' if decision else 'not '}above {above}"
+    free = ", ".join(f"{feature.name} ({_admissible(feature)})" for feature in schema.features if feature.sensitive)
+    near = ", ".join(f"{feature.name} by {feature.tolerance}" for feature in schema.features if feature.tolerance)
+    return f"decision {decision}: {rule}", f"sensitive: {free}", f"tolerances: {near or 'none'}"
+
+
+def _admissible(feature: Feature) -> str:
+    if feature.kind == "one-hot":
+        return f"{len(feature.columns)} columns"
+    return (" to " if feature.ranged else ", ").join(str(value) for value, in feature.points)
 
 
 def sentence(claim: Claim) -> str:
@@ -122,7 +141,7 @@ def sentence(claim: Claim) -> str:
     roles, given = claim.roles, claim.given
     return (f"The network committed in {roles['commitment']}, in real arithmetic, decides {claim.says['decision']} about row {given['row']} of "
             f"{roles['points']} for all values of the sensitive features of {roles['schema']}, and within its tolerances of the others"
-            f"{context_words(given['context'])}. Network hidden (zero knowledge).")
+            f"{context_words(given['context'])}.")
 
 
 KIND = Kind(

@@ -39,17 +39,20 @@ def commit(model: Path, pairs: tuple[str, ...], output: Path | None, json_output
     network that is committed: deploy that one. None of them is ever replaced. With check, nothing is written: a laboratory that has the quantised
     network and the seed learns whether the commitment is of it.
     """
+    from certify_zk.secret import require_numba
+
     try:
         asked = keyed(pairs)
         for key in asked:
             if key not in _SETTINGS:
                 raise UsageError("setting-unknown", f"commit has no setting {key!r}",
                                  fix="; ".join(f"{name}: {meaning}" for name, meaning in _SETTINGS.items()))
+        require_numba()
         told = _checked(model, asked) if "check" in asked else _committed(model, asked, output or Path(f"{model.stem}.commit"))
     except CertifyError as trouble:
         raise SystemExit(fail(trouble)) from None
     if json_output:
-        as_json(told)
+        as_json({key: value for key, value in told.items() if key != "lines"})
         return
     say(*told["lines"] if isinstance(told["lines"], list) else [])
 
@@ -66,6 +69,8 @@ def _committed(model: Path, asked: Mapping[str, str], output: Path) -> dict[str,
     stem = output.with_suffix("") if output.suffix == ".commit" else output
     hidden, deployed = Path(asked.get("secret", f"{stem}.secret")), Path(f"{stem}.quantised.onnx")
     others = [deployed, *([Path(asked["seed"])] if "seed" in asked else [])]
+    if len({path.absolute() for path in (output, hidden, *others)}) < 2 + len(others):
+        raise UsageError("output-taken", "two of the files to write have one name", fix="name each of them differently")
     for path in (output, hidden, *others):
         require_other(path, (model, *(Path(asked[key]) for key in ("policy", "calibrate") if key in asked)))
         if path.exists():
@@ -88,8 +93,11 @@ def _committed(model: Path, asked: Mapping[str, str], output: Path) -> dict[str,
         f"wrote       {output} ({len(public)} bytes): public, give it to auditors",
         f"            {hidden} ({len(private)} bytes): keep it secret, and keep no old copy in use: it counts the uses",
         f"            {deployed}: the network that is committed, private too: deploy that one",
-        *([f"            {asked['seed']}: the seed of the commitment, for a laboratory under an agreement"] if "seed" in asked else []),
+        *([f"            {asked['seed']}: the seed of the commitment, for a laboratory; as secret as the network, for with certificates it gives",
+           "            weights away"] if "seed" in asked else []),
+        "public      dimensions, policy, and how inputs are mapped: offset and scale, which are the network's own if it begins with Sub and Div",
         *([] if rows else ["note        no rows were given to calibrate on (--set calibrate=rows.csv): units fit the middle of the domain"]),
+        *([] if "policy" in asked else ["note        no policy was given (--set policy=policy.toml): inputs are taken to be from 0 to 1"]),
     ]
     return {"verdict": "committed", "root": found.root.hex(), "commitment": str(output), "secret": str(hidden), "quantised": str(deployed),
             "parameters": count, "uses": policy.uses, "level": policy.level, "largest_rounding": str(made.rounding), "lines": lines}
@@ -112,7 +120,11 @@ def _checked(model: Path, asked: Mapping[str, str]) -> dict[str, object]:
         seed = b""
     if len(seed) != 32:
         raise UsageError("setting-value", f"{asked['seed']} holds no seed", fix="a seed is 64 hexadecimal digits")
-    made = convert(_bytes(model), like(commitment.policy), Limits())
+    try:
+        made = convert(_bytes(model), like(commitment.policy), Limits())
+    except UsageError as trouble:  # of numbers of inputs or layers that differ
+        raise Declined("commitment-root", f"the commitment is not of {model.name}: {trouble.what}", where=asked["check"],
+                       fix="give the quantised network that `certify commit` wrote") from None
     same = made.policy.layers == commitment.policy.layers and made.rounding == 0
     if not same or owner.committed(commitment.policy, made.model, seed).root != commitment.root:
         raise Declined("commitment-root", f"the commitment is not of {model.name} with this seed", where=asked["check"],

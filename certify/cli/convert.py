@@ -30,6 +30,7 @@ def convert(format_name: str, inputs: tuple[Path, ...], output: Path, check: boo
 
     \b
     certify convert onnx model.onnx -o single.onnx    external weights into one file
+    certify convert schema draft.json -o final.schema any layout of JSON into the canonical one
     certify convert matpower net.json -o case.m       a pandapower network, a PYPOWER dictionary (.json, .npz), a .mat file, or another .m file
     """
     from certify_problems.formats import FORMATS

@@ -7,10 +7,12 @@ import os
 import platform
 import sys
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import click
 
+import certify_zk
 from certify._version import VERSION
 from certify.cli.output import as_json, say
 from certify.cli.trusted import digest
@@ -18,6 +20,7 @@ from certify.cli.trusted import digest
 _CORE = ("numpy", "python-flint", "cryptography", "click", "rich")
 _EXTRAS = {"nn": {"onnx": "converting models with external weights", "onnxruntime": "what a float32 run does at a counterexample",
                   "scipy": "points of regions with linear input constraints"},
+           "zk": {"numba": "proofs about private networks"},
            "grid": {"highspy": "proofs about power networks", "networkx": "drawings of power networks in reports"}}
 
 
@@ -28,7 +31,7 @@ def doctor(json_output: bool) -> None:
     found = {name: _version(name) for name in (*_CORE, *(name for extra in _EXTRAS.values() for name in extra))}
     told: dict[str, Any] = {"certify": VERSION, "python": platform.python_version(), "platform": platform.platform(), "cpus": os.cpu_count(),
                             "executable": sys.executable, "packages": found, "blas": _blas(), "provers": _provers(),
-                            "trusted": digest()}
+                            "trusted": digest(), "trusted_zk": digest(Path(certify_zk.__file__).parent)}
     missing = [name for name in _CORE if found[name] is None]
     if json_output:
         as_json(told)
@@ -43,6 +46,7 @@ def doctor(json_output: bool) -> None:
                 say(f'          pip install "certify-engine[{extra}]" brings what is missing')
         say(f"blas      {told['blas']} (used by provers, and by the checker with --blas only)")
         say(f"trusted   sha256 {told['trusted']} (of the modules that a verdict rests on)")
+        say(f"          sha256 {told['trusted_zk']} (of certify_zk, on whose verifier private claims rest)")
         say(f"provers   {', '.join(told['provers']) or 'none: certificates can be checked, not made'}")
         say("checker   " + (f"can't run: pip install {' '.join(missing)}" if missing else "ready; `certify selftest` runs the test vectors"))
     raise SystemExit(3 if missing else 0)

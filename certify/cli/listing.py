@@ -88,7 +88,7 @@ def claims(kind: str | None) -> None:
     if asked.says.fields:
         say("says (what is asserted):")
     for name, field in asked.says.fields.items():
-        line(name, _form(field), "default: whatever is found")
+        line(name, _form(field), "required" if name in getattr(prover, "required", lambda _: ())(kind) else "default: whatever is found")
     options = prover.options(kind)
     say(f"options of the prover {prover.name}{' (how it searches; --set KEY=VALUE):' if options else ': none'}")
     for name, text in options.items():

@@ -154,7 +154,8 @@ def _prove(kind: Question, subjects: tuple[str, ...], pairs: tuple[str, ...], co
     noted = notes(given, roles, files)
     if isinstance(outcome, Unknown):
         rows = "nothing was shown of the rows, or less than was wanted"
-        missing = rows if kind.name == "accuracy" else "neither a proof nor a counterexample was found"
+        none = "nothing was proved" if kind.name.startswith("private-") else "neither a proof nor a counterexample was found"
+        missing = rows if kind.name == "accuracy" else none
         _say(json_output, "unknown", missing, [outcome.why, *noted, "nothing was written", *_stale(target, refuted)],
              {"why": outcome.why, **({"notes": noted} if noted else {})})
         return 4

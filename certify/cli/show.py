@@ -93,10 +93,12 @@ def _trusted(file: Path, subjects: tuple[Path, ...]) -> None:
     from certify.cli.trusted import code_lines, imported
 
     root = Path(certify.__file__).parent
-    counts = {path.relative_to(root).as_posix(): code_lines(path) for path in imported(certificate=file, subjects=subjects)}
+    names = {path: f"certify/{path.relative_to(root).as_posix()}" if path.is_relative_to(root) else f"{path.parent.name}/{path.name}"
+             for path in imported(certificate=file, subjects=subjects)}
+    counts = {name: code_lines(path) for path, name in names.items()}
     for name, lines in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])):
         if lines:
-            say(f"{lines:6d}  certify/{name}")
+            say(f"{lines:6d}  {name}")
     say(f"{sum(counts.values()):6d}  lines of code in all, without blank lines, comments and docstrings")
 
 
@@ -200,6 +202,10 @@ def _subject(path: Path, data: bytes, limits: Limits) -> None:
         say(f"sha256    {hashlib.sha256(data).hexdigest()}", *case_lines(data, limits))
         return
     say(f"sha256    {hashlib.sha256(data).hexdigest()}")
+    if name.endswith((".commit", ".schema")):
+        from certify.cli.show_private import commitment_lines, schema_lines
+        say(*(commitment_lines if name.endswith(".commit") else schema_lines)(data, limits))
+        return
     if data.startswith(b"\x93NUMPY"):
         array = read_npy(data)
         between = f", values from {array.min():g} to {array.max():g}" if array.size else ""

@@ -37,7 +37,8 @@ print(json.dumps([outcome, files]))
 def imported(kind: str = "", certificate: Path | None = None, subjects: Sequence[Path] = ()) -> list[Path]:
     """Return the files that the checker imports: for a kind of claim, or to verify a certificate; raises what `verify` raises."""
     asked = {"kind": kind, "certificate": str(certificate) if certificate is not None else "", "subjects": [str(path) for path in subjects]}
-    here = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    root = Path(__file__).resolve().parents[2]
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "zk")])}  # in a checkout, certify_zk has a folder of its own
     done = subprocess.run([sys.executable, "-P", "-c", _PROGRAM], input=json.dumps(asked), capture_output=True, text=True, check=True, env=here)
     outcome, files = json.loads(done.stdout)
     if outcome is not None:

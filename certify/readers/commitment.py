@@ -10,23 +10,30 @@ inputs x -> (x - offset) scale. Everything that an argument's verifier sizes its
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
 from certify import canonical
 from certify.errors import Declined, Rejected
-from certify.fields import Boolean, Choice, Integer, ListOf, Rational, Record, Text
+from certify.fields import Boolean, Choice, Integer, ListOf, Rational, Raw, Record, Text
 from certify.limits import Limits
-from certify_zk.policy import BACKENDS, LEVELS, MOST_DEPTH, MOST_SIZE, Dense, InputMap, Policy
+from certify_zk.policy import BACKENDS, LEVELS, MOST_DEPTH, MOST_SIZE, Conv, Dense, InputMap, Layer, Policy
 
 FORMAT = "certify/commitment"
 _BITS = Integer(0, 64)
+_SIZE = Integer(1, MOST_SIZE)
+LAYERS = {
+    "dense": Record({"kind": Choice(("dense",)), "inputs": _SIZE, "outputs": _SIZE}),
+    "conv": Record({"kind": Choice(("conv",)), **dict.fromkeys(("channels_in", "height", "width", "channels_out", "kernel", "stride"), _SIZE),
+                    "padding": Integer(0, MOST_SIZE)}),
+}
+"""The records of layers by their kind."""
 _NUMBERS = ListOf(Rational(), least=1, most=MOST_SIZE)
 RECORD = Record({
     "format": Choice((FORMAT,)),
     "version": Integer(1, 1),
-    "layers": ListOf(Record({"kind": Choice(("dense",)), "inputs": Integer(1, MOST_SIZE), "outputs": Integer(1, MOST_SIZE)}), 1, MOST_DEPTH + 1),
+    "layers": ListOf(Raw(), 1, MOST_DEPTH + 1),
     "modes": ListOf(Text(r"crown|ibp|stop:[1-9][0-9]?"), 1, MOST_DEPTH + 1),
     "tau": ListOf(ListOf(_BITS, most=MOST_DEPTH), 1, MOST_DEPTH + 1),
     "inputs": Record({"offset": _NUMBERS, "scale": _NUMBERS, "lower": _NUMBERS, "upper": _NUMBERS}),
@@ -58,12 +65,12 @@ def read_commitment(data: bytes, limits: Limits) -> Commitment:
     """
     try:
         found = RECORD.decode(canonical.parse(data, limits, "commitment"), "commitment")
+        layers = tuple(_layer(layer, f"commitment.layers[{index}]") for index, layer in enumerate(found["layers"]))
     except Rejected as trouble:
         raise Declined("commitment-malformed", trouble.what, where=trouble.where,
                        fix="ask the owner of the network for the file that `certify commit` wrote") from None
     numbers = {name: found[name] for name in RECORD.fields if name not in ("format", "version", "layers", "modes", "tau", "inputs", "model_rows",
                                                                           "root")}
-    layers = tuple(Dense(layer["inputs"], layer["outputs"]) for layer in found["layers"])
     policy = Policy(layers, found["modes"], found["tau"], InputMap(**found["inputs"]), **numbers)
     policy.require()
     return Commitment(policy, found["model_rows"], bytes.fromhex(found["root"]))
@@ -78,9 +85,16 @@ def encode_commitment(commitment: Commitment) -> bytes:
 
     return canonical.encode({
         "format": FORMAT, "version": 1,
-        "layers": [{"kind": "dense", "inputs": layer.inputs, "outputs": layer.outputs} for layer in policy.layers],
+        "layers": [{"kind": "conv" if isinstance(layer, Conv) else "dense", **asdict(layer)} for layer in policy.layers],
         "modes": list(policy.modes), "tau": [list(bits) for bits in policy.tau],
         "inputs": {name: numbers(getattr(inputs, name)) for name in ("offset", "scale", "lower", "upper")},
         **{name: getattr(policy, name) for name in RECORD.fields if hasattr(policy, name) and name not in ("layers", "modes", "tau", "inputs")},
         "model_rows": commitment.model_rows, "root": commitment.root.hex(),
     })
+
+
+def _layer(value: Any, where: str) -> Layer:
+    """Return a layer, read as its kind says."""
+    kind = Choice(tuple(LAYERS)).decode(value.get("kind"), f"{where}.kind")
+    sizes = {name: size for name, size in LAYERS[kind].decode(value, where).items() if name != "kind"}
+    return Conv(**sizes) if kind == "conv" else Dense(**sizes)

@@ -80,20 +80,18 @@ def read_chain(graph: Graph, limits: Limits) -> Network:
                        fix="export the model with batch size 1")
     uses = Counter(name for node in graph.nodes for name in node.inputs)
     uses[graph.output] += 1
-    values: dict[str, Value] = {**graph.tensors}
-    builder = Builder(graph, values, [], uses, limits, Counter())
+    builder = Builder(graph, {**graph.tensors}, [], uses, limits, Counter())
     builder.put(graph.input, Computed(graph.input_shape, 0))
     live = live_names(graph)
     for node in graph.nodes:
         if node.outputs and node.outputs[0] in live:
             handler, attributes = _OPERATORS[node.operator]
-            if isinstance(handler, str):
-                handler = getattr(import_module("certify.readers.onnx_shapes"), handler)
+            handler = getattr(import_module("certify.readers.onnx_shapes"), handler) if isinstance(handler, str) else handler
             for name in node.attributes:
                 if graph.opset not in attributes.get(name, ()):
                     raise trouble(node, "onnx-attribute", f"unknown attribute {name!r} for operator set {graph.opset}")
             builder.put(node.outputs[0], handler(builder, node))
-    result = values.get(graph.output)
+    result = builder.values.get(graph.output)
     if not isinstance(result, Computed):  # a constant, or an output of a node that is not supported
         raise Declined("onnx-graph", "the output does not depend on the input", where=graph.output, fix="check that the right file was exported")
     if result.depth != len(builder.layers):

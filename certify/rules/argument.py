@@ -46,12 +46,13 @@ _OF_HYRAX = tuple(field.name for field in fields(HyraxArgument))
 LIGERO = EvidenceSpec("ligero", 1, Record({}), _ARRAYS, required=frozenset(_ARRAYS))
 HYRAX = EvidenceSpec("hyrax", 1, Record({}), dict.fromkeys(_OF_HYRAX, _BYTES), required=frozenset(_OF_HYRAX))
 BACKENDS = {spec.kind: spec for spec in (LIGERO, HYRAX)}
-_PREMISES = frozenset({"random-oracle", "collision-resistant", "real-arithmetic"})
+PREMISES = frozenset({"random-oracle", "collision-resistant", "real-arithmetic"})
+"""The assumptions of an argument about a commitment by ligero."""
 
 
 def premises(commitment: Commitment) -> frozenset[str]:
     """Return the assumptions of an argument about the network of a commitment."""
-    return _PREMISES | {"discrete-logarithm"} if commitment.policy.backend == HYRAX.kind else _PREMISES
+    return PREMISES | {"discrete-logarithm"} if commitment.policy.backend == HYRAX.kind else PREMISES
 
 
 def bound(kind: Kind, roles: Roles, files: Files, given: Mapping[str, Any], says: Mapping[str, Any]) -> bytes:
@@ -75,8 +76,8 @@ def establish(commitment: Commitment, statement: Statement, claim: bytes, eviden
                        where="evidence.kind")
     if evidence.kind == HYRAX.kind:
         given = HyraxArgument(**{name: evidence.arrays[name] for name in _OF_HYRAX})
-        return hyrax.verify(commitment.policy, commitment.root, statement, claim, given, limits)
-    return verifier.verify(commitment.policy, commitment.root, statement, claim, decoded(evidence.arrays), limits)
+        return hyrax.verify(commitment.policy, commitment.root, statement, claim, given, limits, commitment.model_rows)
+    return verifier.verify(commitment.policy, commitment.root, statement, claim, decoded(evidence.arrays), limits, commitment.model_rows)
 
 
 def decoded(arrays: Arrays) -> Argument:
@@ -84,7 +85,7 @@ def decoded(arrays: Arrays) -> Argument:
     roots, messages = arrays["roots"], arrays["messages"]
     if roots.shape != (2, 32) or not len(messages):
         raise Rejected("argument-malformed", "there are not two roots, or no messages", where="evidence.arrays")
-    last = dialogue.elements(messages[-1:], messages.shape[1])[0]
+    last = dialogue.elements(messages[-1:], 1, messages.shape[1])[0]
     pairs = ((arrays[f"model_{name}"], arrays[f"cert_{name}"]) for name in ("columns", "salts", "paths"))
     opening = Opening(last, arrays["u1"], arrays["u2"], *pairs)
     pads = PadOpening(*(arrays[f"pad_{name}"] for name in ("u", "linear", "product", "columns", "salts", "paths")))

@@ -25,7 +25,10 @@ Point = tuple[Fraction, ...]
 
 
 def read_property(data: bytes, format: str, commitment: Commitment, limits: Limits) -> Parts:
-    """Return the parts of a VNN-LIB file about a committed network; raises Declined with a `vnnlib-` code, or Rejected `claim-vacuous`."""
+    """Return the parts of a VNN-LIB file about a committed network, whose inputs have constant bounds only.
+
+    Raises Declined with a `vnnlib-` code or `property-form`, or Rejected `claim-vacuous`.
+    """
     policy = commitment.policy
     if format == "vnnlib-2":
         from certify.readers.vnnlib2 import read_vnnlib2  # what a verdict doesn't need isn't imported
@@ -39,6 +42,9 @@ def read_property(data: bytes, format: str, commitment: Commitment, limits: Limi
     made = parts(found, limits)
     if not made.parts:
         raise Rejected("claim-vacuous", "no input belongs to the region", fix="check the bounds of the property: lower ends lie above upper ends")
+    for part in made.parts:
+        if part.ball is not None or any(row.inputs for conjunct in part.conjuncts for row in conjunct):
+            raise _form("a row of the property constrains inputs", "only bounds of single inputs are taken")
     return made
 
 
@@ -52,10 +58,7 @@ def boxes(policy: Policy, found: Sequence[tuple[Point, Point]]) -> tuple[Box, ..
 
 
 def corners(found: Parts) -> list[tuple[Point, Point]]:
-    """Return the corners of the boxes of a property; raises Declined `property-form` for regions that are more than boxes."""
-    for part in found.parts:
-        if part.ball is not None or any(row.inputs for conjunct in part.conjuncts for row in conjunct):
-            raise _form("a row of the property constrains inputs", "only bounds of single inputs are taken")
+    """Return the corners of the boxes of a property."""
     return [(part.lower, part.upper) for part in found.parts]
 
 

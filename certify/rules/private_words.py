@@ -13,16 +13,17 @@ from certify_zk.group import group
 from certify_zk.statement import Statement
 
 _WORD = Nullable(Text(r"[ -~]+"))
-CONTEXT = Record({"audience": _WORD, "nonce": _WORD, "expires": Nullable(Text(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}Z)?"))})
+_DAY = Text(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ)?")
+CONTEXT = Record({"audience": _WORD, "nonce": _WORD, "expires": Nullable(_DAY)})
 """What an argument is bound to beside its statement."""
 
 
 def context_words(context: Mapping[str, Any]) -> str:
     """Return whom a certificate is for, as a clause, empty where nothing is said."""
-    words = [f"{word} {context[name]!r}" for name, word in (("audience", "for"), ("nonce", "nonce")) if context[name] is not None]
+    words = [f"{word} {context[name]!r}" for name, word in (("audience", "for audience"), ("nonce", "nonce")) if context[name] is not None]
     if context["expires"] is not None:
         words.append(f"not to be used after {context['expires']}")
-    return f" (made {', '.join(words)})" if words else ""
+    return f" ({', '.join(words)})" if words else ""
 
 
 def _group(commitment: Commitment, limits: Limits) -> tuple[str, ...]:
@@ -34,6 +35,7 @@ def facts(commitment: Commitment, statement: Statement, limits: Limits) -> tuple
     policy = commitment.policy
     sizes = "-".join(str(policy.size(k)) for k in range(policy.depth + 1))
     count = len(statement.regions)
-    return (f"commitment root {commitment.root.hex()}", f"{sizes}, {sum(layer.parameters for layer in policy.layers)} parameters, none of them shown",
-            *((f"{count} boxes, all of them shown together",) if count > 1 else ()), f"a commitment for {policy.uses} certificates",
+    return (f"commitment root {commitment.root.hex()}", f"{sizes}, {sum(layer.parameters for layer in policy.layers)} parameters",
+            *((f"{count} boxes, in one statement",) if count > 1 else ()), f"a commitment for at most {policy.uses} certificates",
+            "masked: as made by certify's prover, the argument shows nothing more of the network (this is not checked)",
             *_group(commitment, limits))

@@ -52,5 +52,6 @@ FORMATS: Mapping[str, Format] = {
     "matpower": Format("a MATPOWER case", "certify_problems.grid.convert:is_case", "certify_problems.grid.convert:matpower",
                        "certify_problems.grid.random:matpower",
                        {"buses": (Integer(2, 10_000), None), "lines": (Integer(1, 30_000), None), "seed": (Integer(0, 2**53 - 1), "0")}),
+    "schema": Format("a schema", "certify_problems.schema:is_schema", "certify_problems.schema:schema"),
     "onnx": Format("an ONNX model", "certify_problems.nn.convert:is_model", "certify_problems.nn.convert:onnx"),
 }

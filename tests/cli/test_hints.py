@@ -73,7 +73,7 @@ def test_errors_of_the_request_are_json_where_json_was_asked_for(words: list[str
 @pytest.mark.parametrize(("words", "wanted"), [
     (["prove", "ro"], ["plain,robust"]), (["prove", "robust", "dig"], ["file,dig"]), (["prove", "robust", "a", "-o", "x"], ["file,x"]),
     (["verify", "x"], ["file,x"]), (["verify", "x", "--subject", "dig"], ["file,dig"]), (["verify", "x", "--key", "a"], ["file,a"]),
-    (["verify", "x", "--allow", "r"], ["plain,real-arithmetic"]), (["verify", "x", "--allow", "n"], ["plain,none"]),
+    (["verify", "x", "--allow", "rea"], ["plain,real-arithmetic"]), (["verify", "x", "--allow", "n"], ["plain,none"]),
     (["report", "x", "--subject", "d"], ["file,d"]), (["show", "d"], ["file,d"]), (["claims", "acc"], ["plain,accuracy"]),
     (["explain", "radius-s"], ["plain,radius-sign"]), (["explain", "real"], ["plain,real-arithmetic"])])
 def test_the_shell_is_told_what_could_come_next(words: list[str], wanted: list[str], monkeypatch: pytest.MonkeyPatch,

@@ -164,7 +164,7 @@ def test_both_commands_say_an_error_alike(folder: Path) -> None:
 
 def test_a_setting_of_another_kind(folder: Path) -> None:
     said = refused(folder, 2, "setting-unknown", *ACCURACY, "--set", "radius=1", "--set", "row=1")
-    assert "row is a setting of robust; those of accuracy are " in said
+    assert "row is a setting of private-fair and robust; those of accuracy are " in said
     said = refused(folder, 2, "setting-unknown", *ACCURACY, "--set", "radius=1", "--set", "holds=true")
     assert "holds is a setting of region and robust;" in said
     assert "did you mean 'radius'?" in refused(folder, 2, "setting-unknown", *ACCURACY, "--set", "radus=1")

@@ -23,16 +23,19 @@ from pathlib import Path
 import numpy as np
 
 from certify import archive, canonical, container, registry, signature, verification
+from certify.cli.show_private import commitment_lines
 from certify.errors import CertifyError
 from certify.limits import Limits
-from certify.readers import arrays, formula, matpower, onnx_graph, onnx_ops, onnx_wire, power, table, vnnlib1, vnnlib2
+from certify.readers import arrays, commitment, formula, matpower, onnx_graph, onnx_ops, onnx_wire, power, schema, table, vnnlib1, vnnlib2
 from certify.readers.network import Network
 from certify.rules.neighbourhood import Neighbourhoods
 from certify_solvers.common.emit import array_entry
+from certify_zk import settings
 from toolkit import model, npy, pack
 from vectors.stored import Stored, kinds, stored
 
 SECONDS = 1.0
+_PRIVATE = Path(__file__).parents[2] / "examples/private"
 LIMITS = Limits(work=1 << 26, memory=256 << 20)  # about a tenth of a second of work
 
 
@@ -236,6 +239,13 @@ def _case(data: bytes) -> None:
             power.power_network(read, operator, model, attack=operator == "dc")
 
 
+def _commitment(data: bytes) -> None:
+    """Read a commitment, compare what it says with its bytes, and look at the widths of a statement under it."""
+    found = commitment.read_commitment(data, LIMITS.fresh())
+    _same(commitment.encode_commitment(found), data)
+    commitment_lines(data, LIMITS.fresh())
+
+
 TARGETS = {target.name: target for target in (
     Target("archive", ("archive",), _archive, lambda: (vector.data for vector in corpus())),
     Target("canonical", ("canonical",), _canonical, _statements),
@@ -254,6 +264,9 @@ TARGETS = {target.name: target for target in (
     Target("npy", ("readers.arrays",), arrays.read_npy, lambda: _subjects(".npy")),
     Target("table", ("readers.table",), lambda data: table.read_table(data, LIMITS.fresh()), lambda: _subjects(".csv")),
     Target("case", ("readers.matpower", "readers.power", "readers.susceptances"), _case, lambda: _subjects(".m")),
+    Target("commitment", ("readers.commitment",), _commitment, lambda: _subjects(".commit")),
+    Target("schema", ("readers.schema",), lambda data: schema.read_schema(data, LIMITS.fresh()), lambda: _subjects(".schema")),
+    Target("policy", ("zk.settings",), settings.read_settings, lambda: (path.read_bytes() for path in sorted(_PRIVATE.glob("*.toml")))),
     Target("labels", ("rules.neighbourhood",), _labels, lambda: _subjects(".csv", ".npy")),
 )}
 """By name. A module of `certify.readers` that none of them reads fails a test, unless it is a model of what others read."""

@@ -22,7 +22,7 @@ from vectors.stored import stored
 for vector in stored(sys.argv[1]):
     vector.found()
 names = {name.split(".")[0] for name, module in sys.modules.items() if getattr(module, "__file__", None)}
-print(json.dumps(sorted(names - set(sys.stdlib_module_names) - {"certify", "vectors", "__main__"})))
+print(json.dumps(sorted(names - set(sys.stdlib_module_names) - {"certify", "certify_zk", "vectors", "__main__"})))
 """
 
 
@@ -34,7 +34,7 @@ def core_lines() -> int:
 
 def third_party(kind: str) -> list[str]:
     """Return the top-level modules, neither ours nor of the standard library, that checking all vectors of a kind imports."""
-    here = {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in ("", "tests"))}
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in ("", "tests", "zk"))}
     done = subprocess.run([sys.executable, "-P", "-c", _PROGRAM, kind], capture_output=True, text=True, check=True, env=here)
     found: list[str] = json.loads(done.stdout)
     return [name for name in found if not name.startswith(("_", "sitecustomize"))]

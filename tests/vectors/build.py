@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent), str(HERE.parent.parent / "solvers"), str(HERE.parent.parent / "problems")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent), str(HERE.parent.parent / "solvers"), str(HERE.parent.parent / "problems"),
+                str(HERE.parent.parent / "zk")]
 
 from kinds import (  # noqa: E402
     accuracy_vectors,
@@ -20,13 +21,14 @@ from kinds import (  # noqa: E402
     grid_attack_vectors,
     grid_limit_vectors,
     grid_vectors,
+    private_vectors,
     region_vectors,
     robust_vectors,
 )
 
 KINDS = {"accuracy": accuracy_vectors.vectors, "container": container_vectors.vectors, "grid-attack": grid_attack_vectors.attack,
          "grid-defence-limit": grid_limit_vectors.vectors, "grid-shedding": grid_vectors.shedding,
-         "region": region_vectors.vectors, "robust": robust_vectors.vectors}
+         **private_vectors.KINDS, "region": region_vectors.vectors, "robust": robust_vectors.vectors}
 
 
 def corpus(kind: str) -> dict[str, bytes]:
@@ -45,7 +47,8 @@ def corpus(kind: str) -> dict[str, bytes]:
             subjects.append({"role": role, "file": stored})
         index.append({"name": vector.name, "verdict": vector.verdict, "code": vector.code, "flags": list(vector.flags), "bug": vector.bug,
                       "effect": vector.effect,
-                      "made_by": f"tests/{KINDS[kind].__module__.replace('.', '/')}.py", "subjects": subjects, "limits": vector.limits,
+                      "made_by": f"tests/{getattr(KINDS[kind], 'func', KINDS[kind]).__module__.replace('.', '/')}.py",
+                      "subjects": subjects, "limits": vector.limits,
                       "allow": None if vector.allow is None else list(vector.allow)})
     files["index.json"] = (json.dumps(index, indent=1, sort_keys=True) + "\n").encode()
     return files

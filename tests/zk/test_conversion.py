@@ -198,6 +198,12 @@ def test_ties_are_to_even_and_near_ties_to_the_nearest() -> None:
     assert plain.model.weights[0][0].tolist() == [round(Fraction(int(s), 2)) for s in steps] and plain.rounding == HALF
     third = convert(dense(weight * 3, [0.0, 0.0]), Settings(scale=(Fraction(3),)))  # the same values, by a ratio that binary64 rounds
     assert all(np.array_equal(a, b) for a, b in zip(plain.model.weights, third.model.weights, strict=True)) and third.rounding == HALF
+    assert 49 * float(Fraction(1, 49)) < 1  # so binary64 takes each of these ties for less
+    below = convert(dense(weight * 49, [0.0, 0.0]), Settings(scale=(Fraction(49),)))
+    assert all(np.array_equal(a, b) for a, b in zip(plain.model.weights, below.model.weights, strict=True)) and below.rounding == HALF
+    for odd in (1, 3, 5, 7):
+        at = convert(dense([[49 * odd / 8192]], [0.0]), Settings(offset=(Fraction(1, 49),), lower=(Fraction(1, 2),)))
+        assert at.model.biases[0].tolist() == [round(Fraction(odd, 2))]
     by = Fraction(3, 1 << 60)
     for more in (Fraction(0), by, -by):  # less than binary64 tells
         found = convert(dense(weight * 3, [0.0, 0.0]), Settings(scale=(3 / (1 + more),)))
@@ -237,6 +243,7 @@ def test_names_and_shapes_are_those_of_the_file() -> None:
     made = convert(data, Settings())
     assert made.interface == conversion.Interface("q.in", (1, 2), "q.dense1.out", (2, 1))
     assert run(quantised_onnx(made), [Fraction(1), Fraction(2)], (1, 2)).tolist() == [1.0, 3.0]
+    assert convert(quantised_onnx(made), Settings()).interface == made.interface
 
 
 def chain(*operators: str) -> bytes:
@@ -279,7 +286,8 @@ def test_nodes_in_no_order_of_a_chain_are_named(operators: tuple[str, ...], name
 @pytest.mark.parametrize(("nodes", "code", "named"), [
     ([node("Sigmoid", ["x"], ["y"], name="squash")], "onnx-operator", "squash"),
     ([node("Softmax", ["x"], ["y"], name="soft")], "onnx-operator", "soft"),
-    ([node("Conv", ["x", "w"], ["y"], name="conv")], "onnx-operator", "conv"),
+    ([node("Conv", ["x", "w"], ["y"], name="conv")], "onnx-graph", "conv"),
+    ([node("MaxPool", ["x"], ["y"], name="pool")], "onnx-operator", "pool"),
     ([node("Div", ["b", "x"], ["v"], name="inverse"), node("Gemm", ["v", "w", "b"], ["y"])], "onnx-graph", "inverse"),
     ([node("Mul", ["x", "x"], ["v"], name="square"), node("Gemm", ["v", "w", "b"], ["y"])], "onnx-graph", "square"),
     ([node("Mul", ["x"], ["v"], name="lone"), node("Gemm", ["v", "w", "b"], ["y"])], "onnx-graph", "lone"),
@@ -348,8 +356,21 @@ def test_a_map_that_float32_does_not_hold_is_refused() -> None:
         return made
     assert isinstance(written(offset=(Fraction(-1, 10),)), Converted)
     assert isinstance(written(scale=(Fraction((1 << 24) - 1, 1 << 25),)), Converted)
+    deaf = convert(dense([[0.0]], [0.0]), Settings(offset=(Fraction(-10**60),), scale=(Fraction(1, 10**60),)))
+    with pytest.raises(UsageError, match="policy-file"):
+        quantised_onnx(deaf)
     assert written(scale=(Fraction((1 << 25) + 1, 1 << 25),)) == written(offset=(Fraction(-1, (1 << 25) + 1),)) == "policy-file"
     steep = convert(dense([[2.0**-70]], [0.0], [("Mul", [2.0**100])] * 2), Settings(scale=(Fraction(1 << 127),), upper=(Fraction(1, 1 << 127),)))
     assert steep.model.weights[0].tolist() == [[8 * 4096]]
     with pytest.raises(UsageError, match="policy-file"):
         quantised_onnx(steep)  # its slope in the units of the file is 2^130
+
+
+def test_the_offset_is_a_float32_number_below_a_lower_end_that_is_none() -> None:
+    settings = Settings(lower=(Fraction(7, 10), Fraction(-1, 3)), upper=(Fraction(3), Fraction(1)))
+    made = convert(dense([[1.0, -2.0]], [0.5]), settings)
+    for offset, lower in zip(made.policy.inputs.offset, settings.lower, strict=True):
+        assert Fraction(float(np.float32(float(offset)))) == offset < lower and lower - offset < Fraction(1, 1 << 23)
+    assert quantised_onnx(made)
+    exact = Settings(lower=(Fraction(1, 4), Fraction(-2)), upper=(Fraction(3), Fraction(1)))
+    assert convert(dense([[1.0, -2.0]], [0.5]), exact).policy.inputs.offset == exact.lower

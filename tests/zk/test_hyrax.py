@@ -24,6 +24,7 @@ from certify_zk.statement import Box, Rows, Statement
 from certify_zk.verifier import arrangement, counts
 from certify_zk.witness import Choices, Model
 from zk.arguments import CLAIM, Case, Tidy, case
+from zk.convolutions import NETWORKS as CONVOLUTIONS
 from zk.test_argument import NETWORKS
 from zk.tiny import specimen
 
@@ -43,6 +44,11 @@ def test_honest_arguments_verify_with_both_groups(name: str) -> None:
     model = commit(given)
     made = prove(given, model)
     assert [verdict(given, made, model.root, reference=reference) for reference in (False, True)] == ["verified"] * 2
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_honest_arguments_about_convolutions_verify(name: str) -> None:
+    assert played(case(*CONVOLUTIONS[name])) == "verified"
 
 
 def test_honest_arguments_of_random_networks_verify() -> None:
@@ -74,6 +80,9 @@ def test_an_argument_is_about_its_statement(honest: Honest) -> None:
     assert verdict(given, made, root, claim=CLAIM + b" ") in ("argument-constraints", "argument-opening")
     assert verdict(given, made, root, policy=replace(given.policy, uses=2)) in ("argument-constraints", "argument-opening")
     assert verdict(given, made, bytes([root[0] ^ 1]) + root[1:]) == "argument-path"
+    with pytest.raises(Declined) as caught:
+        hyrax.verify(given.policy, root, given.statement, CLAIM, made, Limits(), len(made.model_rows) + 1)
+    assert caught.value.code == "commitment-root"
 
 
 def test_proofs_are_not_of_another_commitment(honest: Honest) -> None:

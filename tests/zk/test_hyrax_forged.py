@@ -30,6 +30,7 @@ from certify_zk.statement import Rows, Statement
 from certify_zk.transcript import Transcript
 from certify_zk.witness import Choices, Integers
 from zk.arguments import case
+from zk.convolutions import NETWORKS as CONVOLUTIONS
 from zk.test_argument import NETWORKS
 from zk.test_forged_arguments import ALONE, forgery, tidied
 from zk.test_forged_witnesses import FULL, LIES, STORED, Floors, Problem
@@ -46,6 +47,14 @@ def test_lies_in_what_a_prover_may_choose(some: Problem, choices: Callable[[], C
 @pytest.mark.parametrize(("some", "lies"), [line[1:3] for line in STORED], ids=[line[0] for line in STORED])
 def test_lies_in_one_value(some: Problem, lies: Mapping[str, Callable[[Integers], Integers]]) -> None:
     given = forgery(some, lies, True)
+    assert played(given) == expected(given) == "argument-constraints"
+
+
+def test_one_weight_of_a_kernel() -> None:
+    given = case(*CONVOLUTIONS["conv-dense"])
+    table = np.array(given.tables["weight1.plus.0"]).astype(np.int64)
+    table[0, 0] += 1
+    given = given.tampered({"weight1.plus.0": table})
     assert played(given) == expected(given) == "argument-constraints"
 
 

@@ -107,6 +107,9 @@ def test_examples_ask_about_the_networks_own_label() -> None:
         label = int(y.argmax())
         labels.add(label)
         assert statement == robust((box(made.policy, row),), 3, label, -(1 << 46))
+        uncut = tuple(v / 2 for v in row)
+        near, wide_box = (examples(made.policy, made.model, [uncut], radius)[0].asked for radius in (None, Fraction(2)))
+        assert near == wide_box  # the label is that of the middle
     assert len(labels) > 1
     one = convert(network(4, 5, 1), wide)
     assert examples(one.policy, one.model, rows[:1])[0].asked == Rows(((1,), (-1,)), (-(1 << 46),) * 2)
@@ -132,8 +135,10 @@ def test_without_rows_it_is_calibrated_in_the_middle_of_the_domain(monkeypatch: 
         return examples(policy, model, rows, radius)  # type: ignore[arg-type]
     monkeypatch.setattr(preparation, "examples", seen)
     made = prepare(network(*SIZES), Settings(lower=(Fraction(-1),), upper=(Fraction(0), Fraction(1), Fraction(2), Fraction(1, 2))))
-    assert asked == [([(Fraction(-1, 2), Fraction(0), Fraction(1, 2), Fraction(-1, 4))], None)]
+    middle = [(Fraction(-1, 2), Fraction(0), Fraction(1, 2), Fraction(-1, 4))]
     made.policy.require()
+    prepare(network(*SIZES), Settings(radius=Fraction(1, 8)), [(Fraction(1, 2),) * 4])
+    assert asked == [(middle, None), ([(Fraction(1, 2),) * 4], Fraction(1, 8))]
 
 
 def test_slope_bits_that_the_widths_do_not_allow(monkeypatch: pytest.MonkeyPatch) -> None:

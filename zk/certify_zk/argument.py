@@ -29,6 +29,7 @@ What a relation defines (a constant) is claimed at that point, and is what the r
 *Sums.* A product's factors that have i only once are bound at the row's point; if i occurs twice, the sum runs over i too, with a factor eq(row, i).
 *Batch.* sum of gamma^q value_q = the sum over all cells of cell times sum of gamma^q weight_q; cells in absent rows are 0.
 *Equal claims* are sent once: a claim is known by its block, its point and its entries.
+*Images* are not committed: a claim about one is a claim about what it is made of, through its layer, with the weights of `convolution`.
 
 Guarantee: if the commitments fix cells for which a relation is false, or which are not in range, a run passes with no more than the ledger's chance.
 """
@@ -48,7 +49,7 @@ from certify_zk.layout import BlockClaim, Claim, Layout, Point, below
 from certify_zk.lookup import lookup
 from certify_zk.policy import Policy
 from certify_zk.publics import Objects
-from certify_zk.relations import ONE, Block, Factor, Form, Identity, of
+from certify_zk.relations import ONE, Block, Factor, Form, Identity, Image, of
 from certify_zk.statement import Statement
 from certify_zk.sumcheck import Round, rounds
 from certify_zk.transcript import Transcript
@@ -170,7 +171,25 @@ class _Run:
         """Return the value of a block, which the prover claims unless it is public; a block of one entry stands for as many as are needed."""
         block = self.circuit.blocks[name]
         parts = tuple(point if size > 1 else () for point, size in zip(points, block.shape, strict=True))
-        claim = BlockClaim(name, parts, outside)
+        if block.image is not None:
+            return self._image(block, block.image, parts, outside)
+        return self._claimed(BlockClaim(name, parts, outside))
+
+    def _image(self, block: Block, image: Image, parts: tuple[Point, ...], outside: tuple[int, ...] | None) -> Affine:
+        """Return the value of an image: that of its form, through its layer; a constant of the form is put at each output."""
+        constant = any(term.block == ONE for term in image.form.terms)
+        if outside is not None or any(term.sign is not None for term in image.form.terms) or (constant and len(parts) > 1):
+            raise ValueError(f"{block.name} is claimed in part, or made of rows, or of a constant that the layer does not put everywhere")
+        total = []
+        for term in image.form.terms:
+            entry = (Affine(below(self.field, parts[0], block.dimensions[0])) if term.block == ONE else
+                     self._claimed(BlockClaim(term.block, parts, through=image.layer)))
+            total.append((self.field.embed(term.coefficient), entry))
+        return self.dialogue.combined(total)
+
+    def _claimed(self, claim: BlockClaim) -> Affine:
+        """Return the value of a claim, the same for the same claim."""
+        name, block, parts = claim.block, self.circuit.blocks[claim.block], claim.points
         if claim not in self.values:
             if block.kind == "public":
                 flat = [int(entry) % self.field.characteristic for entry in self.publics[name].ravel()]

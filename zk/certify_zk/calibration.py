@@ -21,6 +21,8 @@ from certify_zk.witness import Choices, Model, Run
 SPARE = 2
 """Bits that are kept free above the largest coefficient of the examples."""
 LEAST_SLOPE_BITS = 8
+FINEST = 20
+"""Units behind a step are not finer than 2^-20: small coefficients gain nothing by it, and constants in finer units leave their floors no bits."""
 
 
 def calibrate(policy: Policy, model: Model, examples: Iterable[Statement], spare: int = SPARE, choices: Choices | None = None) -> Policy:
@@ -41,8 +43,8 @@ def calibrate(policy: Policy, model: Model, examples: Iterable[Statement], spare
     unit = policy.weight_scale
     for m, k in steps:
         unit = policy.weight_scale if k == m - 1 else unit
-        tau[m - 1].append(policy.after(unit, 0) - units[m, k])
-        unit = units[m, k]
+        tau[m - 1].append(max(0, policy.after(unit, units[m, k])))
+        unit = policy.after(unit, tau[m - 1][-1])
     return replace(policy, tau=tuple(map(tuple, tau)))
 
 
@@ -80,8 +82,9 @@ class _Fit(Run):
         """Keep nothing."""
 
     def tau(self, m: int, k: int, unit: int, q: Integers) -> int:
-        """Return the least number of bits whose loss leaves the spare bits of a limb free."""
+        """Return the least number of bits whose loss leaves the spare bits of a limb free, and no unit finer than is of use."""
         least = max(0, peak(q).bit_length() - LIMB + self.spare)
         least += peak(q >> least) >= 1 << (LIMB - self.spare)
+        least = max(least, self.policy.after(unit, FINEST))
         self.units[m, k] = self.policy.after(unit, least)
         return least

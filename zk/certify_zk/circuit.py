@@ -13,6 +13,7 @@ has lower_k <= z_k <= upper_k for each hidden layer k, and every row of the stat
 - *Collecting.* A constant c in units 2^-x, x > GT, enters as d with 2^(x - GT) d + rest = c, rest >= 0. The sign belongs to c: what is
   subtracted is floored as -c. `closure`: what remains of the total above the bound is a slack >= 0; rows 2 i bound z_i, rows 2 i + 1 bound -z_i.
 By induction over the layers, all bounds hold. Padding of the model is 0, so the padded network is the committed one with dead neurons.
+A convolution is the dense layer with the matrix that its kernel makes, so all of this is about it too; `convolution` says why its padding is 0.
 Source: Zhang et al., CROWN, 2018.
 """
 
@@ -21,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from certify.errors import Declined
-from certify_zk.policy import FLOOR_BITS, FLOOR_LEAST, FLOOR_TOP, LINE_BITS, ROOT_BITS, SLACK_BITS, Policy
+from certify_zk.policy import FLOOR_BITS, FLOOR_LEAST, FLOOR_TOP, LINE_BITS, ROOT_BITS, SLACK_BITS, Conv, Policy
 from certify_zk.relations import (
     CONSTANT,
     Block,
@@ -29,6 +30,7 @@ from certify_zk.relations import (
     Form,
     Gated,
     Hadamard,
+    Image,
     Inner,
     Linear,
     Product,
@@ -39,7 +41,7 @@ from certify_zk.relations import (
     require_widths,
 )
 from certify_zk.statement import COEFFICIENT, GAP, RADIUS, THRESHOLD, Ball, Box, Rows, Score, Statement
-from certify_zk.values import Value
+from certify_zk.values import Value, layer_values
 from certify_zk.width import LIMB, Interval
 
 MOST_CELLS = 1 << 32
@@ -107,9 +109,13 @@ class _Builder:
         """Return the circuit."""
         policy, asked = self.policy, self.statement.asked
         for k, layer in enumerate(policy.layers, start=1):
-            for name in ("plus", "minus"):
-                self._model(Value(f"weight{k}.{name}", (layer.outputs, layer.inputs), LIMB, kind="model"))
-            self._model(Value(f"bias{k}", (layer.outputs,), policy.bias_bits, signed=True, kind="model"))
+            plus, minus, bias = values = layer_values(policy, k)
+            for value in values:
+                self._model(value)
+            if isinstance(layer, Conv):
+                for name, value in ((f"weight{k}.plus", plus), (f"weight{k}.minus", minus)):
+                    self._block(Block(name, (layer.outputs, layer.inputs), "image", image=Image(value.form, layer)))
+                self._block(Block(bias.name, (layer.outputs,), "image", image=Image(bias.form, layer)))
         if isinstance(asked, Rows):
             self._public("rows", (len(asked.coefficients), policy.size(policy.depth)), COEFFICIENT)
             self._public("thresholds", (len(asked.coefficients),), THRESHOLD)
@@ -274,7 +280,7 @@ class _Builder:
         self.relations.append(relation)
 
     def _form(self, name: str) -> Form:
-        return self.values[name].form
+        return of(name) if name in self.blocks else self.values[name].form
 
     @property
     def _aligned(self) -> int:

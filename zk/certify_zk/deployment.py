@@ -17,6 +17,7 @@ import numpy as np
 
 from certify.errors import Declined, UsageError
 from certify_zk.conversion import Converted, Interface
+from certify_zk.policy import Conv, Layer
 from certify_zk.settings import Rationals, spread
 
 _OPSET, _IR = 17, 8
@@ -33,7 +34,7 @@ class _Writer:
         self.helper, self.numpy_helper = helper, numpy_helper
         self.nodes: list[Any] = []
         self.tensors: list[Any] = []
-        self.value = interface.input
+        self.value, self.shape = interface.input, interface.input_shape
         self.prefix = "q"
         while any(name.startswith(self.prefix) for name in (interface.input, interface.output)):
             self.prefix += "q"
@@ -46,6 +47,12 @@ class _Writer:
         self.nodes.append(self.helper.make_node(operator, [self.value, *names], [f"{name}.out"], name, **attributes))
         self.value = f"{name}.out"
 
+    def shaped(self, shape: tuple[int, ...], name: str) -> None:
+        """Append what gives the last value a shape, unless it has that one."""
+        if self.shape != shape:
+            self.node("Reshape", name, [np.array(shape, np.int64)])
+            self.shape = shape
+
 
 def quantised_onnx(made: Converted) -> bytes:
     """Return the ONNX bytes of a committed network; names and shapes of input and output are those of the file that was converted.
@@ -53,30 +60,38 @@ def quantised_onnx(made: Converted) -> bytes:
     Raises UsageError `policy-file` for a map of inputs that float32 constants can't hold, Declined `backend-missing` without the package onnx.
     """
     policy, interface = made.policy, made.interface
-    inputs, outputs = policy.size(0), policy.size(policy.depth)
+    inputs = policy.size(0)
     writer = _Writer(interface)
-    if interface.input_shape != (1, inputs):
-        writer.node("Reshape", "flat", [np.array([1, inputs], np.int64)])
     scale = spread(policy.inputs.scale, inputs)
-    inside = all(s.numerator & (s.numerator - 1) == 0 and s.denominator & (s.denominator - 1) == 0 for s in scale)
+    factors = _by_column(policy.layers[0], scale)
+    inside = factors is not None and all(s.numerator & (s.numerator - 1) == 0 and s.denominator & (s.denominator - 1) == 0 for s in scale)
     _map(writer, spread(policy.inputs.offset, inputs), (Fraction(1),) * inputs if inside else scale)
     for k, (weight, bias) in enumerate(zip(made.model.weights, made.model.biases, strict=True), start=1):
         real = np.ldexp(weight.astype(np.float64), -policy.weight_scale)
-        if k == 1 and inside:
-            real = real * np.array([float(s) for s in scale])
+        if k == 1 and inside and factors is not None:
+            real = real * np.array([float(s) for s in factors])
         most = np.ldexp(bias.astype(np.float64), -policy.bias_scale)
         first = most.astype(np.float32)
         rest = (most - first).astype(np.float32)
         with np.errstate(over="ignore"):
             single = real.astype(np.float32)
         _require(np.array_equal(single, real))
-        writer.node("Gemm", f"dense{k}", [single, first], transB=1)
+        layer = policy.layers[k - 1]
+        if isinstance(layer, Conv):
+            side = layer.kernel
+            writer.shaped((1, layer.channels_in, layer.height, layer.width), f"image{k}")
+            writer.node("Conv", f"conv{k}", [single.reshape(layer.channels_out, layer.channels_in, side, side), first], kernel_shape=[side] * 2,
+                        strides=[layer.stride] * 2, pads=[layer.padding] * 4)
+            writer.shape, rest = (1, layer.channels_out, *layer.places), rest.reshape(1, -1, 1, 1)
+        else:
+            writer.shaped((1, layer.inputs), "flat" if k == 1 else f"flat{k}")
+            writer.node("Gemm", f"dense{k}", [single, first], transB=1)
+            writer.shape = (1, layer.outputs)
         if rest.any():
             writer.node("Add", f"rest{k}", [rest])
         if k < policy.depth:
             writer.node("Relu", f"relu{k}")
-    if interface.output_shape != (1, outputs):
-        writer.node("Reshape", "shaped", [np.array(interface.output_shape, np.int64)])
+    writer.shaped(interface.output_shape, "shaped")
     writer.nodes[-1].output[0] = interface.output
     return _file(writer, made)
 
@@ -93,11 +108,21 @@ def _map(writer: _Writer, offset: Rationals, scale: Rationals) -> None:
     _elementwise(writer, "Div", "denominator", tuple(Fraction(s.denominator) for s in scale))
 
 
+def _by_column(layer: Layer, scale: Rationals) -> Rationals | None:
+    """Return a scale for each column of the first weights, None where a convolution would need several for one."""
+    if not isinstance(layer, Conv):
+        return scale
+    size = layer.height * layer.width
+    channels = [scale[c * size : (c + 1) * size] for c in range(layer.channels_in)]
+    return None if any(len(set(values)) > 1 for values in channels) else tuple(values[0] for values in channels for _ in range(layer.taps))
+
+
 def _elementwise(writer: _Writer, operator: str, name: str, constants: Rationals) -> None:
     if set(constants) == {Fraction(operator != "Sub")}:  # it changes nothing
         return
     found = _float32(constants)
     _require(found is not None)
+    writer.shaped((1, len(constants)), "flat")
     writer.node(operator, name, [np.array([found])])
 
 

@@ -237,13 +237,15 @@ class Padded(Dialogue):
         return Affine(self.field.zero, self._leaves[message])
 
 
-def elements(messages: Words, degree: int) -> list[Element]:
+def elements(messages: Words, count: int, degree: int) -> list[Element]:
     """Return messages as elements.
 
-    Raises Rejected `argument-malformed` for another type or shape, `argument-noncanonical` for a word of p or more.
+    Raises Rejected `argument-malformed` for another type, shape or number, before any word is looked at, and `argument-noncanonical` for a word of p
+    or more.
     """
-    if messages.dtype != np.dtype(np.uint64) or messages.ndim != 2 or messages.shape[1] != degree:
-        raise Rejected("argument-malformed", f"messages have the shape {list(messages.shape)} and type {messages.dtype}", where="evidence.messages")
+    if messages.dtype != np.dtype(np.uint64) or messages.shape != (count, degree):
+        raise Rejected("argument-malformed", f"messages have {list(messages.shape)} words of type {messages.dtype}, and {[count, degree]} are needed",
+                       where="evidence.messages")
     if bool((messages >= np.uint64(P)).any()):
         raise Rejected("argument-noncanonical", "a message has a word that is no element of the field", where="evidence.messages")
     return [tuple(words) for words in messages.tolist()]

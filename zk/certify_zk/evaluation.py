@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Relations evaluated on tables of cells: which of them a prover's witness breaks.
 
-`tables` has an array for each committed block and each constant, of the shape of its cube; what it has under the name of a public block is not
-looked at. Guarantee: the answer is that of an honest run of the argument without its randomness: a relation is broken where its sides differ
-modulo the prime at some entry of its cube, the lookup where a cell is not in [0, 2^16). So if the widths hold and nothing is broken, all
-relations hold over the integers. Not part of the checker, which sees no cells.
+`tables` has an array for each committed block and each constant, of the shape of its cube; what it has under other names is not looked at.
+Guarantee: the answer is that of an honest run of the argument without its randomness: a relation is broken where its sides differ modulo the prime at
+some entry of its cube, the lookup where a cell is not in [0, 2^16). So if the widths hold and nothing is broken, all relations hold over the
+integers. Not part of the checker, which sees no cells.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from certify_zk.circuit import Circuit
+from certify_zk.convolution import image
 from certify_zk.exact import Integers, added, integers, matmul, multiplied, peak, scaled, summed
 from certify_zk.policy import Policy
 from certify_zk.publics import public_values
@@ -49,6 +50,8 @@ def violations(policy: Policy, statement: Statement, circuit: Circuit, tables: T
     Raises ValueError for a table that is missing or of another shape.
     """
     known = dict(tables) | public_tables(policy, statement)
+    known |= {name: image(block.image.layer, evaluate(block.image.form, known), block.shape)
+              for name, block in circuit.blocks.items() if block.image is not None}
     for name, block in circuit.blocks.items():
         if name not in known or known[name].shape != block.shape:
             raise ValueError(f"the table {name} is missing, or not of the shape {block.shape}")

@@ -64,13 +64,18 @@ class Sizes:
     pairs: tuple[tuple[int, int], ...]
 
 
-def verify(policy: Policy, model_root: bytes, statement: Statement, claim: bytes, given: HyraxArgument, limits: Limits) -> Ledger:
+def verify(policy: Policy, model_root: bytes, statement: Statement, claim: bytes, given: HyraxArgument, limits: Limits,
+           model_rows: int | None = None) -> Ledger:
     """Return the soundness ledger if the argument shows the statement of the model with this root; `claim` are bytes that it is bound to.
 
-    Raises Declined `commitment-*`, `property-range`, `limit-reached` or `backend-missing`; Rejected `claim-vacuous`, `argument-*` or `point-invalid`.
+    `model_rows` is how many rows a commitment states. Raises Declined `commitment-*`, `property-range`, `limit-reached`, `backend-missing`; Rejected
+    `claim-vacuous`, `argument-*` or `point-invalid`.
     """
     sizes = measured(policy, statement, limits)
     curve, shape = group(limits.reference), sizes.shape
+    if model_rows not in (None, shape.model_rows):
+        raise Declined("commitment-root", f"the commitment states {model_rows} rows, its architecture has {shape.model_rows}",
+                       where="commitment", fix="ask the owner for the file that `certify commit` wrote")
     messages = [(value,) for value in elements(given.messages, shape.messages, "messages")]
     responses = elements(given.responses, shape.responses, "responses")
     for name, array, count in (("model_rows", given.model_rows, shape.model_rows), ("rows", given.rows, shape.rows - shape.model_rows),

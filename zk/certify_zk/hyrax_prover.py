@@ -22,16 +22,17 @@ from certify_zk.hyrax_equations import COLUMN, H, Linear, Shape, U, challenged, 
 from certify_zk.hyrax_source import Answers
 from certify_zk.hyrax_sums import weights
 from certify_zk.kernels.bls import Words, held, multiply, shown, spread, total
-from certify_zk.layout import MULTIPLICITY
+from certify_zk.layout import MULTIPLICITY, Layout
 from certify_zk.policy import Policy
 from certify_zk.prime_field import WIDE_BYTES, Bytes, PrimeField, R, inner, packed, powers, reduced
-from certify_zk.prover import Tables, filled, multiplicities
 from certify_zk.publics import public_values
 from certify_zk.relations import Block
 from certify_zk.statement import Statement
 from certify_zk.verifier import arrangement
+from certify_zk.width import LIMB
 
 Draw = Callable[[int], bytes]
+Tables = Mapping[str, Integers]
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Points:
 def commit_model(policy: Policy, blocks: Mapping[str, Block], tables: Tables, draw: Draw) -> Points:
     """Return the commitment to the model's blocks; `draw` gives its blinding."""
     layout = arrangement(policy, blocks.values())
-    return commit(group(), filled(layout, layout.model, tables, residues).tolist(), draw)
+    return commit(group(), filled(layout, layout.model, tables).tolist(), draw)
 
 
 def commit(curve: Group, rows: Sequence[Sequence[int]], draw: Draw) -> Points:
@@ -73,6 +74,29 @@ def uniform(draw: Draw, count: int) -> list[int]:
     return [reduced(data[start : start + WIDE_BYTES]) for start in range(0, len(data), WIDE_BYTES)]
 
 
+def filled(layout: Layout, rows: Sequence[int], tables: Tables) -> Integers:
+    """Return the cells of rows, modulo r; raises ValueError for cells that are not 0 and in no row."""
+    number, width = {row: index for index, row in enumerate(rows)}, 1 << layout.columns
+    found: Integers = np.zeros((len(rows), width), object)
+    for name, place in layout.places.items():
+        row, start = divmod(place.start, width)
+        if row not in number:
+            continue
+        table = residues(tables[name])
+        cells = (table.T if table.ndim == 2 and place.axis == 1 else table).ravel()
+        if cells[place.stored :].any():
+            raise ValueError(f"{name} has cells in padding that is not stored")
+        for offset in range(0, place.stored, width):
+            part = cells[offset : min(offset + width, place.stored)]
+            found[number[row + offset // width], start : start + len(part)] = part
+    return found
+
+
+def multiplicities(cells: Integers) -> Integers:
+    """Return how often each integer of the lookup's table occurs."""
+    return np.bincount(cells[cells < 1 << LIMB].astype(np.int64), minlength=1 << LIMB)
+
+
 def residues(values: Integers) -> Integers:
     """Return integers modulo r, as Python's."""
     found: Integers = np.asarray(values).astype(object) % R
@@ -83,9 +107,9 @@ def prove(policy: Policy, statement: Statement, claim: bytes, tables: Tables, mo
     """Return the argument for a witness; `draw` gives blinding, pads and masks."""
     curve, sizes = group(), measured(policy, statement, Limits())
     layout, shape = sizes.layout, sizes.shape
-    ranged = filled(layout, layout.ranged, tables, residues)
+    ranged = filled(layout, layout.ranged, tables)
     counted = multiplicities(ranged)
-    free = filled(layout, layout.free, {MULTIPLICITY: counted}, residues)
+    free = filled(layout, layout.free, {MULTIPLICITY: counted})
     rest = commit(curve, [*ranged[len(layout.model) :].tolist(), *free.tolist()], draw)
     pads = commit_pads(curve, sizes, draw)
     nothing = np.zeros((0, 0), np.uint8)

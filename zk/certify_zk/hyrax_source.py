@@ -8,15 +8,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from certify_zk.circuit import Circuit
+from certify_zk.convolution import image, meetings
 from certify_zk.exact import Integers
 from certify_zk.field import Element
 from certify_zk.hyrax_sums import ONE, Batch, Layer, Products, Tree, element, tree, weights, word
 from certify_zk.kernels.bls import WORDS, Words, add, held, multiply, spread, subtract, total
 from certify_zk.layout import MULTIPLICITY, BlockClaim, Claim, Layout, Point, RangedClaim, limits
 from certify_zk.lookup import CELLS
+from certify_zk.policy import Conv
 from certify_zk.prime_field import PrimeField
 from certify_zk.relations import ONE as CONSTANT_ONE
-from certify_zk.relations import Factor, Form, Identity
+from certify_zk.relations import Factor, Form, Identity, power_of_two
 from certify_zk.width import LIMB
 
 
@@ -25,7 +27,9 @@ class Answers:
 
     def __init__(self, circuit: Circuit, layout: Layout, tables: Mapping[str, Integers], cells: Words) -> None:
         self.field, self.circuit, self.layout, self.cells = PrimeField(), circuit, layout, cells
-        self.tables = {name: spread(np.asarray(table)) for name, table in tables.items()}
+        made = {name: image(block.image.layer, _integers(block.image.form, tables), block.shape)
+                for name, block in circuit.blocks.items() if block.image is not None}
+        self.tables = {name: spread(np.asarray(table)) for name, table in {**tables, **made}.items()}
         self._trees: list[Tree] = []
         self._tree = CELLS
         self._state: Layer | Products | Batch | None = None
@@ -56,6 +60,9 @@ class Answers:
 
     def claim(self, claim: BlockClaim) -> Element:
         """Return the value of a block."""
+        if claim.through is not None:
+            counted = multiply(_through(claim.through, claim.points), self.tables[claim.block])
+            return element(total(counted.reshape(-1, WORDS)))
         axes = [weights(point) for point in claim.points]
         value = self._summed(claim.block, axes)
         if claim.outside is None:
@@ -122,8 +129,12 @@ class Answers:
     def _weigh(self, claim: BlockClaim, power: Words, weight: Words, number: Mapping[int, int]) -> None:
         """Add the weights of a claim about a block."""
         place, width = self.layout.places[claim.block], 1 << self.layout.columns
-        minor, major = (weights(point) for point in place.ordered(claim.points))
-        table = multiply(multiply(major, power)[:, None], minor)
+        if claim.through is not None:
+            table = multiply(_through(claim.through, claim.points), power)
+            table = table[:, None] if table.ndim == 2 else np.ascontiguousarray(table.swapaxes(0, place.axis))
+        else:
+            minor, major = (weights(point) for point in place.ordered(claim.points))
+            table = multiply(multiply(major, power)[:, None], minor)
         table[place.count :] = 0
         if claim.outside is not None:
             inner, outer = limits(place, claim.outside)
@@ -159,6 +170,31 @@ class Answers:
         if value is None:
             raise ValueError("a prover knows its values")
         return value
+
+
+def _integers(form: Form, tables: Mapping[str, Integers]) -> Integers:
+    """Return the entries of a form without signs, as Python's integers."""
+    found: Integers = np.zeros(1, object)
+    for term in form.terms:
+        table = np.ones(1, object) if term.block == CONSTANT_ONE else np.asarray(tables[term.block]).astype(object)
+        found = found + term.coefficient * table
+    return found
+
+
+def _through(layer: Conv, points: Sequence[Point]) -> Words:
+    """Return the weights with which a claim through a convolution counts its kernel or biases, in the cube of what is stored (`convolution`)."""
+    rows, columns = layer.places
+    outputs = weights(points[0])[: layer.outputs].reshape(layer.channels_out, rows * columns, WORDS)
+    if len(points) == 1:
+        found = np.zeros((power_of_two(layer.channels_out), WORDS), np.uint64)
+        found[: layer.channels_out] = total(outputs)
+        return found
+    inputs = weights(points[1])[: layer.inputs].reshape(layer.channels_in, layer.height * layer.width, WORDS)
+    found = np.zeros((*map(power_of_two, layer.stored), WORDS), np.uint64)
+    for tap, (some, met) in enumerate(meetings(layer)):
+        for channel in range(layer.channels_out):
+            found[channel, tap : layer.stored[1] : layer.taps] = total(multiply(outputs[channel, some], inputs[:, met]))
+    return found
 
 
 def _bound(table: Words, by: Words) -> Words:

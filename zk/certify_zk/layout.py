@@ -8,8 +8,9 @@ of a block is in it: all others are absent, and cost nothing. The model has the 
 alone; the certificate has the upper half. *Ranged* rows are looked up in full. *Free* rows hold the multiplicities of the lookup's table.
 
 *Claims.* `value = sum of eq(points, x) block(x)` over the block's entries x, or over those alone which are `outside` dimensions; eq as in
-`Extension.equality`, a point for each axis. Sums of eq(p, x) eq(z, x) over x < n are products over dyadic pieces of [0, n), so the multilinear
-extension of a claim's weights costs the verifier a few products a bit.
+`Extension.equality`, a point for each axis. A claim `through` a convolution is about the block's image, at a point for each axis of that. Sums of
+eq(p, x) eq(z, x) over x < n are products over dyadic pieces of [0, n), so the multilinear extension of a claim's weights costs the verifier a few
+products a bit, and through a convolution what `convolution` says.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from certify.errors import Declined
+from certify_zk import convolution
 from certify_zk.field import Element, Field
+from certify_zk.policy import Conv
 from certify_zk.relations import Block
 from certify_zk.width import LIMB
 
@@ -50,11 +53,12 @@ class Place:
 
 @dataclass(frozen=True)
 class BlockClaim:
-    """The sum of eq(points, x) block(x) over the entries of a block, or over those outside dimensions."""
+    """The sum of eq(points, x) block(x) over the entries of a block, or over those outside dimensions, or over those of its image."""
 
     block: str
     points: tuple[Point, ...]
     outside: tuple[int, ...] | None = None
+    through: Conv | None = None
 
 
 @dataclass(frozen=True)
@@ -103,12 +107,15 @@ class Layout:
                 total = field.add(total, field.multiply(mine[r], theirs[r]))
             return field.multiply(total, same(field, claim.column, column))
         place, address = self.places[claim.block], column + row
-        minor, major = place.ordered(claim.points)
         low, high = address[: place.minor], address[place.minor : place.minor + place.major]
-        weight = field.multiply(both(field, minor, low, 1 << place.minor), both(field, major, high, place.count))
-        if claim.outside is not None:
-            inner, outer = limits(place, claim.outside)
-            weight = field.subtract(weight, field.multiply(both(field, minor, low, inner), both(field, major, high, min(outer, place.count))))
+        if claim.through is not None:
+            weight = convolution.weight(field, claim.through, claim.points, (low, high) if place.axis else (high, low))
+        else:
+            minor, major = place.ordered(claim.points)
+            weight = field.multiply(both(field, minor, low, 1 << place.minor), both(field, major, high, place.count))
+            if claim.outside is not None:
+                inner, outer = limits(place, claim.outside)
+                weight = field.subtract(weight, field.multiply(both(field, minor, low, inner), both(field, major, high, min(outer, place.count))))
         for bit, coordinate in enumerate(address[place.minor + place.major :], place.minor + place.major):
             weight = field.multiply(weight, coordinate if place.start >> bit & 1 else field.subtract(field.one, coordinate))
         return weight

@@ -193,6 +193,10 @@ def shaped_words(array: Words, shape: tuple[int, int], name: str) -> None:
 
 
 def _shaped(array: Words | Bytes, shape: tuple[int, int], dtype: np.dtype[Any], name: str) -> None:
+    if array.dtype == dtype and array.shape[1:] == shape[1:] and len(array) != shape[0]:
+        what = f"it was made for another statement (property, context, commitment), or changed: {name} has {len(array)} entries of {shape[0]}"
+        raise Rejected("argument-malformed", what, where=f"evidence.{name}",
+                       fix="check that the subjects and the claim are those it was made for; else ask the author")
     if array.dtype != dtype or array.shape != shape:
         raise Rejected("argument-malformed", f"{name} has {list(array.shape)} entries of type {array.dtype}, and {list(shape)} of {dtype} are needed",
                        where=f"evidence.{name}")

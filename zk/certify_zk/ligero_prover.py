@@ -17,8 +17,9 @@ import numpy as np
 from certify_zk import merkle
 from certify_zk.field import Element, Extension, P
 from certify_zk.kernels.goldilocks import U64
-from certify_zk.kernels.ntt import encode_rows, tables, transpose
+from certify_zk.kernels.ntt import columns_of, encode_rows, tables, transpose
 from certify_zk.kernels.sums import combine, equality, evaluations
+from certify_zk.kernels.threads import shared
 from certify_zk.ligero import Opening, Shape, distinct, to_bytes, u1_factors, u2_factors
 from certify_zk.reed_solomon import Code
 from certify_zk.transcript import Transcript
@@ -28,6 +29,8 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Limbs = np.ndarray[Any, np.dtype[np.uint16]]
 Draw = Callable[[int], bytes]
 
+KEPT = 1 << 26
+"""Codewords of so many bytes are kept. Of larger tableaux, columns that are opened are computed again."""
 _STRIP = 1 << 7
 
 
@@ -42,10 +45,10 @@ class Tableau:
 
 @dataclass(frozen=True)
 class Committed:
-    """A tableau with its codewords, the salts of the leaves and the Merkle tree."""
+    """A tableau with its codewords, the salts of the leaves and the Merkle tree; of large tableaux codewords are not kept."""
 
     tableau: Tableau
-    codewords: Words
+    codewords: Words | None
     salts: bytes
     tree: merkle.Levels
 
@@ -77,13 +80,22 @@ def commit_certificate(shape: Shape, limbs: Limbs, words: Words, draw: Draw) -> 
 
 
 def committed(code: Code, tableau: Tableau, salts: bytes) -> Committed:
-    """Return the commitment to a tableau with the given salts, 16 bytes a column."""
-    codewords = np.empty((len(tableau.pads), code.length), np.uint64)
-    cut = len(tableau.limbs)
-    factors = tables(code)
-    encode_rows(tableau.limbs, tableau.pads[:cut], factors, codewords[:cut])
-    encode_rows(tableau.words, tableau.pads[cut:], factors, codewords[cut:])
-    return Committed(tableau, codewords, salts, merkle.levels(_leaves(codewords, salts)))
+    """Return the commitment to a tableau with the given salts, 16 bytes a column.
+
+    A column is hashed when all its rows are encoded; cosets are encoded one by one, so that no more than one is in memory.
+    """
+    rows, cut = len(tableau.pads), len(tableau.limbs)
+    part = np.empty((rows, code.cells), np.uint64)
+    kept = np.empty((rows, code.length), np.uint64) if rows * code.length * part.itemsize <= KEPT else None
+    leaves: list[bytes] = []
+    for coset, factors in enumerate(tables(code)):
+        encode_rows(tableau.limbs, tableau.pads[:cut], factors, part[:cut])
+        encode_rows(tableau.words, tableau.pads[cut:], factors, part[cut:])
+        first = coset * code.cells
+        if kept is not None:
+            kept[:, first : first + code.cells] = part
+        leaves += _leaves(part, salts[merkle.SALT_BYTES * first : merkle.SALT_BYTES * (first + code.cells)])
+    return Committed(tableau, kept, salts, merkle.levels(leaves))
 
 
 def open_claim(transcript: Transcript, shape: Shape, model: Committed, certificate: Committed, weights: Sequence[Element], point: list[Element],
@@ -104,7 +116,7 @@ def open_claim(transcript: Transcript, shape: Shape, model: Committed, certifica
     u2 = _combination(shape, trees, u2_factors(field, weights, scale))
     transcript.absorb("opening/u2", to_bytes(u2))
     columns = distinct(transcript.indices("opening/columns", shape.queries, shape.code.length))
-    shown = [opened(tree, columns) for tree in trees]
+    shown = [opened(shape.code, tree, columns) for tree in trees]
     return Opening(mask_value, u1, u2, (shown[0][0], shown[1][0]), (shown[0][1], shown[1][1]), (shown[0][2], shown[1][2])), scale
 
 
@@ -132,19 +144,30 @@ def _combination(shape: Shape, trees: Sequence[Committed], factors: Sequence[Ele
 
 def _leaves(codewords: Words, salts: bytes) -> list[bytes]:
     """Return the leaves' hashes, a strip of columns at a time: a column is contiguous only in a copy."""
-    leaves = []
-    strip = np.empty((min(_STRIP, codewords.shape[1]), len(codewords)), np.uint64)
-    for start in range(0, codewords.shape[1], _STRIP):
-        transpose(codewords, start, strip)
-        for i, column in enumerate(strip.astype("<u8", copy=False), start):
-            digest = hashlib.sha256(b"\x00" + salts[merkle.SALT_BYTES * i : merkle.SALT_BYTES * (i + 1)])
-            digest.update(column)
-            leaves.append(digest.digest())
-    return leaves
+    def hashed(first: int, last: int) -> list[bytes]:
+        found = []
+        strip = np.empty((min(_STRIP, last - first), len(codewords)), np.uint64)
+        for start in range(first, last, _STRIP):
+            some = strip[: last - start]
+            transpose(codewords, start, some)
+            for i, column in enumerate(some.astype("<u8", copy=False), start):
+                digest = hashlib.sha256(b"\x00" + salts[merkle.SALT_BYTES * i : merkle.SALT_BYTES * (i + 1)])
+                digest.update(column)
+                found.append(digest.digest())
+        return found
+    return [leaf for part in shared(hashed, codewords.shape[1], _STRIP) for leaf in part]
 
 
-def opened(tree: Committed, columns: Sequence[int]) -> tuple[Words, Bytes, Bytes]:
+def opened(code: Code, tree: Committed, columns: Sequence[int]) -> tuple[Words, Bytes, Bytes]:
     """Return the columns, their salts and their multiproof, as arrays of the evidence."""
+    words = _columns(code, tree.tableau, columns) if tree.codewords is None else tree.codewords[:, columns]
     salts = np.frombuffer(tree.salts, np.uint8).reshape(-1, merkle.SALT_BYTES)[columns]
     path = np.frombuffer(b"".join(merkle.multiproof(tree.tree, columns)), np.uint8).reshape(-1, merkle.DIGEST_BYTES)
-    return np.ascontiguousarray(tree.codewords[:, columns].T), salts, path
+    return np.ascontiguousarray(words.T), salts, path
+
+
+def _columns(code: Code, tableau: Tableau, columns: Sequence[int]) -> Words:
+    """Return columns of the codewords, which are encoded again as far as they are needed."""
+    factors, cut = tables(code), len(tableau.limbs)
+    parts = (tableau.limbs, tableau.pads[:cut]), (tableau.words, tableau.pads[cut:])
+    return np.concatenate([columns_of(code, cells, pads, factors, columns) for cells, pads in parts])

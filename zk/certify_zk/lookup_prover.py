@@ -1,111 +1,112 @@
 # SPDX-License-Identifier: Apache-2.0
 """The prover's side of the range check: trees of fractions, and the rounds of their layers.
 
-While a layer has columns it is stored as [existing rows, columns, degree of F]; all absent rows are the fraction (0, 1), and add to a round's
-constant coefficient what they weigh. Where there is one column, all virtual rows are stored, as [rows, degree]. Arrays with columns are worked
-through in strips of rows that fit a cache.
+A layer that has columns is one of `layer_prover`: all its absent rows are the fraction (0, 1), and add to a round's constant coefficient what they
+weigh. Where there is one column, all virtual rows are stored, as [rows, degree of F].
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from certify_zk.field import Element, Extension
+from certify_zk.kernels import cell_fractions
 from certify_zk.kernels.sums import equality
+from certify_zk.kernels.threads import shared
 from certify_zk.kernels.vectors import Words, add, between, multiply, subtract, total
+from certify_zk.layer_prover import Cells, Leaves, Planes, Weights, WideLayer, WideLeaves, WidePairs
 from certify_zk.layout import Point
 from certify_zk.sumcheck_prover import element, word
 
-_STRIP = 1 << 13
+Fractions = tuple[Words, Words]
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Layers of fractions, numerators and denominators, leaves first; the virtual rows' numbers of existing rows, and the bits of all rows.
+    """Layers of fractions, leaves first; the virtual rows' numbers of existing rows, the bits of all rows, and the sum of all leaves.
 
-    A layer is used up by the rounds that are about it.
+    Leaves are numerators and denominators [existing rows, columns, degree], or those of cells, which stand for the two layers above them too. A layer
+    is used up by the rounds that are about it.
     """
 
-    layers: list[tuple[Words, Words]]
+    layers: list[Fractions | Planes | Leaves]
     existing: tuple[int, ...]
     rows: int
-
-    @property
-    def root(self) -> tuple[Element, Element]:
-        """The sum of all leaves."""
-        p, q = self.layers[-1]
-        return element(p[0]), element(q[0])
+    root: tuple[Element, Element]
 
 
 def tree(numerators: Words, denominators: Words, existing: Sequence[int], rows: int) -> Tree:
     """Return the tree above leaves [existing rows, columns, degree]."""
-    layers = [(numerators, denominators)]
-    while layers[-1][0].shape[1] > 1:
-        p, q = layers[-1]
-        half = p.shape[1] // 2
-        above = np.empty((len(p), half, p.shape[2]), np.uint64), np.empty((len(p), half, p.shape[2]), np.uint64)
-        for strip in strips(len(p), half):
-            above[0][strip], above[1][strip] = _joined(p[strip, :half], p[strip, half:], q[strip, :half], q[strip, half:])
-        layers.append(above)
-    p, q = (spread(part[:, 0], existing, rows, one) for part, one in zip(layers[-1], (0, 1), strict=True))
+    return _grown([(numerators, denominators)], _planes((numerators, denominators)), existing, rows)
+
+
+def tree_of_cells(cells: Cells, pole: Element, existing: Sequence[int], rows: int) -> Tree:
+    """Return the tree above fractions 1/(A - f) of cells f, [existing rows, columns], `pole` A; there are at least 8 columns."""
+    flat = np.empty(cells.size, cells.dtype)
+    shared(lambda first, last: cell_fractions.turned(cells, flat, first, last), cells.shape[1], 1 << 10)
+    leaves = Leaves(flat, pole)
+    octets = leaves.octets()
+    return _grown([leaves, leaves, leaves, octets], octets, existing, rows)
+
+
+def _grown(layers: list[Fractions | Planes | Leaves], top: Planes, existing: Sequence[int], rows: int) -> Tree:
+    """Return the tree with these lowest layers; `top` is the last one of them."""
+    while top.p.shape[1] > len(existing):
+        top = top.above()
+        layers.append(top)
+    p, q = (spread(part.T, existing, rows, one) for part, one in ((top.p, 0), (top.q, 1)))
     layers[-1] = p, q
     while len(p) > 1:
         half = len(p) // 2
         p, q = _joined(p[:half], p[half:], q[:half], q[half:])
         layers.append((p, q))
-    return Tree(layers, tuple(existing), rows)
+    return Tree(layers, tuple(existing), rows, (element(p[0]), element(q[0])))
 
 
 class Layer:
     """The rounds of one layer: the sum of eq(point, x) (p0 q1 + p1 q0 + factor q0 q1)(x)."""
 
     def __init__(self, field: Extension, grown: Tree, row: Point, column: Point, factor: Element) -> None:
-        self.field, self.grown, self.factor = field, grown, word(factor)
-        self.row, self.column = list(row), list(column)
+        self.field, self.grown, self.factor, self.row = field, grown, word(factor), list(row)
         grown.layers.pop()
-        p, q = grown.layers[-1]
-        self.wide = p.ndim == 3
-        half = p.shape[1] // 2 if self.wide else len(p) // 2
-        self.parts = [p[:, :half], p[:, half:], q[:, :half], q[:, half:]] if self.wide else [p[:half], p[half:], q[:half], q[half:]]
-        self.absent = field.zero
-        if self.wide:
-            weights = equality(self.row, field.degree)
-            self.weights = weights[list(grown.existing)]
-            self.absent = element(multiply(subtract(total(weights), total(self.weights)), self.factor))
-            self._narrow()
+        self.wide: WideLayer | WideLeaves | None = None
+        self.parts: list[Words] = []
+        layer = grown.layers[-1]
+        if isinstance(layer, tuple) and layer[0].ndim == 2:
+            half = len(layer[0]) // 2
+            self.parts = [part[start : start + half] for part in layer for start in (0, half)]
+            return
+        weights = equality(self.row, field.degree)
+        existing = Weights(field, weights[list(grown.existing)], column)
+        self.absent = element(multiply(subtract(total(weights), total(existing.rows)), self.factor))
+        if not isinstance(layer, Leaves):
+            self.wide = WideLayer(_planes(layer) if isinstance(layer, tuple) else layer, existing, factor)
+        elif len(grown.layers) == 3:
+            self.wide = WideLayer(layer.quads(), existing, factor)
+        else:
+            self.wide = (WidePairs if len(grown.layers) == 2 else WideLeaves)(layer, existing, factor)
+        self._narrow()
 
     def round(self) -> list[Element]:
         """Return constant and quadratic coefficient of the round's polynomial."""
         if self.wide:
-            return self._wide_round()
+            constant, leading = self.wide.round()
+            return [self.field.add(constant, self.absent), leading]
         half, weights = len(self.parts[0]) // 2, equality(self.row[:-1], self.field.degree)
         self.row.pop()
         low, high = [part[:half] for part in self.parts], [subtract(part[half:], part[:half]) for part in self.parts]
         return [element(total(multiply(self._sum(some), weights))) for some in (low, high)]
 
-    def _wide_round(self) -> list[Element]:
-        half, columns = self.parts[0].shape[1] // 2, equality(self.column[:-1], self.field.degree)
-        self.column.pop()
-        sums = np.zeros((2, len(self.weights), self.field.degree), np.uint64)
-        for strip in strips(len(self.weights), half):
-            low = [part[strip, :half] for part in self.parts]
-            high = [subtract(part[strip, half:], start) for part, start in zip(self.parts, low, strict=True)]
-            for found, some in zip(sums, (low, high), strict=True):
-                found[strip] = total(multiply(self._sum(some), columns))
-        constant, leading = (element(total(multiply(found, self.weights))) for found in sums)
-        return [self.field.add(constant, self.absent), leading]
-
     def bind(self, challenge: Element) -> None:
         """Set the round's variable."""
-        at = word(challenge)
         if self.wide:
-            self.parts = [bound(part, at) for part in self.parts]
+            self.wide.bind(challenge)
             self._narrow()
             return
-        half = len(self.parts[0]) // 2
+        half, at = len(self.parts[0]) // 2, word(challenge)
         self.parts = [between(part[:half], part[half:], at) for part in self.parts]
 
     def ends(self) -> list[Element]:
@@ -114,30 +115,16 @@ class Layer:
 
     def _narrow(self) -> None:
         """Take in all virtual rows once there is one column."""
-        if self.parts[0].shape[1] == 1:
-            parts = zip(self.parts, (0, 0, 1, 1), strict=True)
-            self.parts = [spread(part[:, 0], self.grown.existing, self.grown.rows, one) for part, one in parts]
-            self.wide = False
+        if self.wide and self.wide.size == len(self.grown.existing):
+            parts = zip(self.wide.parts(), (0, 0, 1, 1), strict=True)
+            self.parts = [spread(part, self.grown.existing, self.grown.rows, one) for part, one in parts]
+            self.wide = None
 
     def _sum(self, parts: Sequence[Words]) -> Words:
         p0, p1, q0, q1 = parts
         crossed, product = _joined(p0, p1, q0, q1)
         found: Words = add(crossed, multiply(product, self.factor))
         return found
-
-
-def bound(part: Words, at: Words) -> Words:
-    """Return an array [rows, columns, degree] with its most significant column variable set, which uses it up."""
-    half = part.shape[1] // 2
-    for strip in strips(len(part), half):
-        part[strip, :half] = between(part[strip, :half], part[strip, half:], at)
-    return part[:, :half]
-
-
-def strips(rows: int, columns: int) -> Iterator[slice]:
-    """Yield slices of rows that have about 2^13 cells each."""
-    step = max(1, _STRIP // columns)
-    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 def spread(values: Words, existing: Sequence[int], rows: int, absent: int) -> Words:
@@ -148,5 +135,10 @@ def spread(values: Words, existing: Sequence[int], rows: int, absent: int) -> Wo
     return found
 
 
-def _joined(p0: Words, p1: Words, q0: Words, q1: Words) -> tuple[Words, Words]:
+def _joined(p0: Words, p1: Words, q0: Words, q1: Words) -> Fractions:
     return add(multiply(p0, q1), multiply(p1, q0)), multiply(q0, q1)
+
+
+def _planes(leaves: Fractions) -> Planes:
+    """Return leaves column after column."""
+    return Planes(*(np.ascontiguousarray(part.transpose(2, 1, 0)).reshape(part.shape[2], -1) for part in leaves))

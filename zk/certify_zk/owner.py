@@ -26,9 +26,8 @@ from certify_zk.prover import commit_model, prove
 from certify_zk.relations import Block
 from certify_zk.secret import Secret
 from certify_zk.statement import Statement
-from certify_zk.values import Value
+from certify_zk.values import Value, layer_values
 from certify_zk.verifier import Argument, arrangement
-from certify_zk.width import LIMB
 from certify_zk.witness import Model, Witness, cells
 
 VERSION = b"certify/private/1"
@@ -75,8 +74,7 @@ def argue(policy: Policy, root: bytes, mine: Secret, statement: Statement, claim
 
 def _model_blocks(policy: Policy) -> tuple[dict[str, Block], list[tuple[Value, ...]]]:
     """Return the blocks of a network, in the order of `circuit`, and the values of each layer: both parts of its weights, and its biases."""
-    values = [(*(Value(f"weight{k}.{name}", (layer.outputs, layer.inputs), LIMB, kind="model") for name in ("plus", "minus")),
-               Value(f"bias{k}", (layer.outputs,), policy.bias_bits, signed=True, kind="model")) for k, layer in enumerate(policy.layers, start=1)]
+    values: list[tuple[Value, ...]] = [layer_values(policy, k) for k in range(1, policy.depth + 1)]
     return {block.name: block for layer in values for value in layer for block in value.blocks()}, values
 
 

@@ -2,7 +2,7 @@
 """The tableau of pads: what a verifier does to learn that the constraints of a masked run hold, and nothing else.
 
 Rows are polynomials over F of degree below kappa = l + t: what they are at the l-th roots of unity, the *slots*, and a random multiple of X^l - 1.
-They are committed by their values at a coset that has no root of unity, before the first challenge of the run:
+They are committed by their values at a coset that has no slot, before the first challenge of the run:
 
     message        the pads of messages, l a row
     x, y, z        of product g, in slot g: the pads of both factors, and their product
@@ -12,7 +12,7 @@ They are committed by their values at a coset that has no root of unity, before 
 
 The last part of a mask ends where the mask may end: whatever the parts are, the mask has no larger degree. The parts overlap in t coefficients or
 more; there one of them is random, so the parts, too, show nothing when t columns are opened: M_1 has t + 1 free coefficients; M'_1 is all random,
-and M'_2 has one more.
+and M'_2 has one more. That is enough for t <= l + 1: given M', the first t coefficients of M'_1 are free, and with them l + 1 of M'_2.
 
 *Protocol.* Challenges rho, rho' and gamma_r for every row but `u`. Prover, in clear, as polynomials:
     u       = u row + sum of gamma_r row_r                                   (degree below kappa)
@@ -21,9 +21,9 @@ and M'_2 has one more.
 Then t uniform columns, opened with salts and a multiproof. The verifier compares all three there, and in the whole: the sum of `linear` over the
 slots is that of rho^i times what constraint i must give; `product` is 0 in every slot. No weight is the constant 1: a mask could cancel it.
 
-*Soundness.* u: if the rows are not close to codewords it is wrong on more than e columns (see `ligero`); else rows decode uniquely, and a wrong
-`linear` or `product` agrees with the right one on at most kappa + l - 2 + e or 2 kappa - 2 + e columns. A right one shows a false constraint or
-product but for the roots of a polynomial in rho or rho', whose constant term, the mask's, was fixed before: degree/|F|.
+*Soundness.* u: if the rows are not close to codewords it is wrong on more than e columns, but for a chance of N/|F| (see `ligero`); else rows decode
+uniquely, and a wrong `linear` or `product` agrees with the right one on at most kappa + l - 2 + e or 2 kappa - 2 + e columns. A right one shows a
+false constraint or product but for the roots of a polynomial in rho or rho', whose constant term, the mask's, was fixed before: degree/|F|.
 *Zero knowledge.* u, linear and product are uniform given what they must satisfy, because the masks are; t opened columns of the other rows and of
 mask parts that the three equations leave free are uniform; unopened leaves are salted hashes.
 """
@@ -174,17 +174,15 @@ def verify_pads(transcript: Transcript, shape: PadShape, root: bytes, run: Padde
 
     points = [shape.point(column) for column in columns]
     factors = [_values(field, coefficients(row, field), points) for row in table]
-    expected = [_values(field, polynomial.T.tolist(), points) for polynomial in sent.values()]
+    first, second, third = (_values(field, polynomial.T.tolist(), points) for polynomial in sent.values())
     for index, (point, words) in enumerate(zip(points, opening.columns.tolist(), strict=True)):
         rows = [tuple(words[start : start + shape.degree]) for start in range(0, len(words), shape.degree)]
-        found = (_u(field, shape, drawn, rows), _linear(field, shape, [factor[index] for factor in factors], rows, point),
-                 _product(field, shape, drawn, rows, point))
-        for value, values, (code, name) in zip(found, expected, _CODES, strict=True):
-            if value != values[index]:
-                raise Rejected(code, f"an opened column contradicts {name}", where=f"evidence.{name}")
-
-
-_CODES = (("argument-lowdegree", "pad_u"), ("argument-constraints", "pad_linear"), ("argument-products", "pad_product"))
+        if _u(field, shape, drawn, rows) != first[index]:
+            raise Rejected("argument-lowdegree", "an opened column contradicts u", where="evidence.pad_u")
+        if _linear(field, shape, [factor[index] for factor in factors], rows, point) != second[index]:
+            raise Rejected("argument-constraints", "an opened column contradicts the checks", where="evidence.pad_linear")
+        if _product(field, shape, drawn, rows, point) != third[index]:
+            raise Rejected("argument-products", "an opened column contradicts the products", where="evidence.pad_product")
 
 
 def coefficients(slots: Sequence[Element], field: Extension) -> list[list[int]]:

@@ -73,7 +73,7 @@ def open_pads(transcript: Transcript, shape: PadShape, run: Padded, pads: Pads) 
     for name, polynomial in (("u", first), ("linear", second), ("product", third)):
         transcript.absorb(f"pads/{name}", to_bytes(polynomial))
     columns = distinct(transcript.indices("pads/columns", shape.code.pads, shape.code.length))
-    return PadOpening(first, second, third, *opened(pads.committed, columns))
+    return PadOpening(first, second, third, *opened(shape.code, pads.committed, columns))
 
 
 def _products(field: Extension, messages: Sequence[Element], pairs: Sequence[tuple[int, int]]) -> tuple[list[Element], list[Element], list[Element]]:

@@ -48,8 +48,69 @@ class Dense:
         """The number of weights and biases."""
         return (self.inputs + 1) * self.outputs
 
+    @property
+    def stored(self) -> tuple[int, int]:
+        """The shape of the weights that are committed; there is a bias for each row."""
+        return self.outputs, self.inputs
 
-Layer = Dense
+
+@dataclass(frozen=True)
+class Conv:
+    """A layer of the architecture whose weights are a kernel that all places of an image share; a ReLU follows all but the last.
+
+    z[c, y, x] = b[c] + the sum over c', dy, dx of K[c, c', dy, dx] in[c', stride y + dy - padding, stride x + dx - padding], where `in` is 0 outside
+    its image. Values are numbered in C order: of `in`, entry (c', u, v) has the number (c' height + u) width + v.
+    """
+
+    channels_in: int
+    height: int
+    width: int
+    channels_out: int
+    kernel: int
+    stride: int = 1
+    padding: int = 0
+
+    @property
+    def taps(self) -> int:
+        """The number of weights between two channels."""
+        return self.kernel * self.kernel
+
+    @property
+    def places(self) -> tuple[int, int]:
+        """Rows and columns of the image that a channel of outputs is."""
+        rows, columns = ((side + 2 * self.padding - self.kernel) // self.stride + 1 for side in (self.height, self.width))
+        return rows, columns
+
+    @property
+    def inputs(self) -> int:
+        """The number of entries of its input."""
+        return self.channels_in * self.height * self.width
+
+    @property
+    def outputs(self) -> int:
+        """The number of entries of its output."""
+        rows, columns = self.places
+        return self.channels_out * rows * columns
+
+    @property
+    def parameters(self) -> int:
+        """The number of weights and biases."""
+        return self.channels_out * (self.channels_in * self.taps + 1)
+
+    @property
+    def stored(self) -> tuple[int, int]:
+        """The shape of the weights that are committed, the number of (c', dy, dx) in C order as column; there is a bias for each row."""
+        return self.channels_out, self.channels_in * self.taps
+
+    def require(self) -> None:
+        """Raise Declined `commitment-limit` unless the kernel fits into the padded image, and meets the image itself everywhere."""
+        least = min(self.channels_in, self.height, self.width, self.channels_out, self.kernel, self.stride)
+        if least < 1 or max(self.stored) > MOST_SIZE or not 0 <= self.padding < self.kernel <= min(self.height, self.width) + 2 * self.padding:
+            raise _limit(f"a convolution of {self.kernel} x {self.kernel} weights on {self.height} x {self.width} entries",
+                         f"sizes are positive, a padding is less than the kernel's side, which fits, and a channel has at most {MOST_SIZE} weights")
+
+
+Layer = Dense | Conv
 """The layers that an architecture may have."""
 
 
@@ -170,6 +231,9 @@ class Policy:
     def _require_architecture(self) -> None:
         if not 1 <= self.depth <= MOST_DEPTH + 1:
             raise _limit(f"{self.depth} layers", f"at most {MOST_DEPTH} hidden layers are taken")
+        for layer in self.layers:
+            if isinstance(layer, Conv):
+                layer.require()
         if any(not 1 <= size <= MOST_SIZE for layer in self.layers for size in (layer.inputs, layer.outputs)):
             raise _limit("a layer is empty or too wide", f"a layer has 1 to {MOST_SIZE} inputs and outputs")
         if any(first.outputs != second.inputs for first, second in zip(self.layers, self.layers[1:], strict=False)):

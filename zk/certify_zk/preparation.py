@@ -104,7 +104,8 @@ def _example(policy: Policy, model: Model, region: Box) -> Statement:
 def _label(policy: Policy, model: Model, region: Box) -> int:
     """Return the label in the middle of a box, in binary64."""
     value = np.ldexp(np.array(region.lower) + np.array(region.width) / 2, -policy.input_scale)
-    for k, (weight, bias) in enumerate(zip(model.weights, model.biases, strict=True), start=1):
+    matrices = model.dense(policy.layers)
+    for k, (weight, bias) in enumerate(zip(matrices.weights, matrices.biases, strict=True), start=1):
         value = np.ldexp(weight.astype(np.float64), -policy.weight_scale) @ value + np.ldexp(bias.astype(np.float64), -policy.bias_scale)
         value = np.maximum(value, 0) if k < policy.depth else value
     return int(value.argmax())

@@ -71,6 +71,11 @@ class PrimeField:
         """Return the multilinear extension at `point` of 2^len(point) elements, given as one flat list."""
         return (inner(values[0], equality(point)),)
 
+    def matrices(self, left: Sequence[Sequence[Element]], right: Sequence[Sequence[Element]]) -> list[list[Element]]:
+        """Return a product of matrices, lists of their rows."""
+        columns = [[entry for (entry,) in column] for column in zip(*right, strict=True)]
+        return [[(inner((entry for (entry,) in row), column),) for column in columns] for row in left]
+
 
 def equality(point: Sequence[Element]) -> list[int]:
     """Return eq(point, i) for 0 <= i < 2^len(point) as integers."""

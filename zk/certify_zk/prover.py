@@ -7,30 +7,32 @@ with whatever it has, but for cells of rows that do not exist, which raise Value
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from certify.limits import Limits
-from certify_zk import argument, ligero_prover
+from certify_zk import argument, convolution_prover, ligero_prover
 from certify_zk.affine import Affine
+from certify_zk.batch_prover import Batch, Cells, Weights
 from certify_zk.circuit import Circuit
+from certify_zk.convolution import image
 from certify_zk.dialogue import Dialogue, Padded
 from certify_zk.exact import Integers
 from certify_zk.field import Element, Extension, P
-from certify_zk.kernels.sums import combine, equality
-from certify_zk.kernels.vectors import Words, add, between, embedded, multiply, scale, subtract, total
-from certify_zk.layout import MULTIPLICITY, BlockClaim, Claim, Layout, Point, RangedClaim, limits
+from certify_zk.form_prover import Bound, entries
+from certify_zk.kernels.sums import count
+from certify_zk.kernels.vectors import Words, embedded, scale, subtract
+from certify_zk.layout import MULTIPLICITY, BlockClaim, Claim, Layout, Point
 from certify_zk.ligero_prover import Committed, Draw
 from certify_zk.lookup import CELLS
-from certify_zk.lookup_prover import Layer, Tree, bound, spread, strips, tree
+from certify_zk.lookup_prover import Layer, Tree, tree, tree_of_cells
 from certify_zk.pads_prover import commit_pads, open_pads
 from certify_zk.policy import Policy
 from certify_zk.publics import public_values
-from certify_zk.relations import ONE, Block, Factor, Form, Identity
+from certify_zk.relations import Block, Factor, Identity
 from certify_zk.statement import Statement
-from certify_zk.sumcheck_prover import Products, element, word
+from certify_zk.sumcheck_prover import Products, word
 from certify_zk.verifier import Argument, arrangement, measured, opened, shape
 from certify_zk.width import LIMB
 
@@ -55,7 +57,7 @@ def prove(policy: Policy, circuit: Circuit, statement: Statement, claim: bytes, 
     limbs, words = _split(cells[len(layout.model) :])
     certificate = ligero_prover.commit_certificate(sizes.shape, limbs, np.concatenate([words, free]), draw)
     publics = public_values(policy, statement)
-    source = Answers(field, circuit, layout, {**tables, **publics, MULTIPLICITY: counted}, np.concatenate([cells, free]))
+    source = Answers(field, circuit, layout, {**tables, **publics, MULTIPLICITY: counted}, cells, free)
     roots = [model.root, certificate.root]
     pads = commit_pads(sizes.pads, sizes.pairs, draw) if padded else None
     if pads is not None:
@@ -74,31 +76,36 @@ def prove(policy: Policy, circuit: Circuit, statement: Statement, claim: bytes, 
     return Argument(certificate.root, messages, opening, pads.committed.root, open_pads(transcript, sizes.pads, run, pads))
 
 
-def filled(layout: Layout, rows: Sequence[int], tables: Tables, reduced: Callable[[Integers], Integers] | None = None) -> Integers:
-    """Return the cells of rows, modulo p unless `reduced` makes other elements of integers; raises ValueError for cells not 0 and in no row."""
-    reduced = reduced or residues
-    found = np.zeros((len(rows), 1 << layout.columns), reduced(np.zeros(1, np.int64)).dtype)
+def filled(layout: Layout, rows: Sequence[int], tables: Tables) -> Cells:
+    """Return the cells of rows, as 16-bit words if all are limbs; raises ValueError for cells that are not 0 and in no row."""
     number = {row: index for index, row in enumerate(rows)}
-    for name, place in layout.places.items():
-        if place.start >> layout.columns not in number:
-            continue
-        table = reduced(tables[name])
-        cells = (table.T if table.ndim == 2 and place.axis == 1 else table).ravel()
+    names = [name for name, place in layout.places.items() if place.start >> layout.columns in number]
+    limbs = all(tables[name].dtype == np.uint16 for name in names)
+    found = np.zeros((len(rows), 1 << layout.columns), np.uint16 if limbs else np.uint64)
+    for name in names:
+        place, table = layout.places[name], tables[name] if limbs else residues(tables[name])
+        if table.ndim == 2 and place.axis == 1:
+            table = table.T
+        cells = table.ravel()
         if cells[place.stored :].any():
             raise ValueError(f"{name} has cells in padding that is not stored")
-        if place.major + place.minor <= layout.columns:
-            start = place.start & ((1 << layout.columns) - 1)
-            found[number[place.start >> layout.columns], start : start + place.stored] = cells[: place.stored]
-            continue
-        grid = cells.reshape(-1, 1 << layout.columns)
-        for index in range((place.stored - 1 >> layout.columns) + 1):
-            found[number[(place.start >> layout.columns) + index]] = grid[index]
-    return found
+        row, start = divmod(place.start, 1 << layout.columns)
+        for offset in range(0, place.stored, 1 << layout.columns):
+            part = cells[offset : min(offset + (1 << layout.columns), place.stored)]
+            found[number[row + (offset >> layout.columns)], start : start + len(part)] = part
+    return narrowed(found)
 
 
-def multiplicities(cells: Words) -> Words:
+def narrowed(cells: Cells) -> Cells:
+    """Return cells as 16-bit words if all are limbs."""
+    return cells.astype(np.uint16, copy=False) if cells.dtype == np.uint16 or bool((cells < 1 << LIMB).all()) else cells
+
+
+def multiplicities(cells: Cells) -> Words:
     """Return how often each integer of the lookup's table occurs."""
-    return np.bincount(cells[cells < 1 << LIMB].astype(np.int64), minlength=1 << LIMB).astype(np.uint64)
+    found = np.zeros(1 << LIMB, np.uint64)
+    count(np.ascontiguousarray(cells), found)
+    return found
 
 
 def residues(values: Integers) -> Words:
@@ -112,23 +119,21 @@ def residues(values: Integers) -> Words:
     return words
 
 
-@dataclass
-class _Batch:
-    """Cells and weights, [existing rows, columns, degree] until there is one column, and then [virtual rows, degree]."""
-
-    cells: Words
-    weights: Words
-
-
 class Answers:
     """The source of a prover: what it sends is in `sent`."""
 
-    def __init__(self, field: Extension, circuit: Circuit, layout: Layout, tables: Tables, cells: Words) -> None:
-        self.field, self.circuit, self.layout, self.cells = field, circuit, layout, cells
-        self.tables = {name: residues(table) for name, table in tables.items()}
+    def __init__(self, field: Extension, circuit: Circuit, layout: Layout, tables: Tables, cells: Cells, free: Cells | None = None) -> None:
+        """Take the cells of ranged rows and those of free rows; without `free`, the latter follow in `cells`."""
+        self.field, self.circuit, self.layout = field, circuit, layout
+        self.cells = narrowed(cells[: len(layout.ranged)])
+        self.free = cells[len(layout.ranged) :].copy() if free is None else free
+        self.tables = {name: table if table.dtype == np.uint16 else residues(table) for name, table in tables.items()}
+        self.tables |= {name: image(block.image.layer, entries(block.image.form, self.tables, 0), block.shape)
+                        for name, block in circuit.blocks.items() if block.image is not None}
         self.sent: list[Element] = []
+        self._bound = Bound(field)
         self._trees: list[Tree] = []
-        self._state: Layer | Products | _Batch | None = None
+        self._state: Layer | Products | Batch | None = None
 
     def _say(self, *messages: Element) -> list[Element]:
         self.sent.extend(messages)
@@ -137,17 +142,16 @@ class Answers:
     def roots(self, challenge: Element) -> Sequence[Element]:
         """Grow both trees."""
         field, degree, layout = self.field, self.field.degree, self.layout
-        cells = subtract(word(challenge), embedded(self.cells[: len(layout.ranged)], degree))
-        ones = embedded(np.ones(cells.shape[:2], np.uint64), degree)
         table = embedded(self.tables[MULTIPLICITY][None], degree)
         poles = subtract(word(challenge), embedded(np.arange(1 << LIMB, dtype=np.uint64)[None], degree))
-        self._trees = [tree(ones, cells, layout.ranged, layout.rows), tree(table, poles, (0,), 0)]
+        self._trees = [tree_of_cells(self.cells, challenge, layout.ranged, layout.rows), tree(table, poles, (0,), 0)]
         (p, q), (p_table, q_table) = (grown.root for grown in self._trees)
         both = field.multiply(q, q_table)
         return self._say(p, q, p_table, q_table, field.inverse(both) if any(both) else field.zero)
 
     def layer(self, tree: int, row: Point, column: Point, factor: Element) -> None:
         """Begin a layer."""
+        self._state = None
         self._state = Layer(self.field, self._trees[tree], row, column, factor)
         self._tree = tree
 
@@ -162,24 +166,9 @@ class Answers:
 
     def claim(self, claim: BlockClaim) -> Element:
         """Return the value of a block."""
-        axes = [equality(list(point), self.field.degree) for point in claim.points]
-        if claim.outside is None:
-            return self._say(self._summed(claim.block, axes))[0]
-        inside = [axis.copy() for axis in axes]
-        for axis, limit in zip(inside, claim.outside, strict=True):
-            axis[limit:] = 0
-        return self._say(self.field.subtract(self._summed(claim.block, axes), self._summed(claim.block, inside)))[0]
-
-    def _summed(self, block: str, axes: list[Words]) -> Element:
-        table = self.tables[block]
-        vector = self._bound(table, axes[0]) if table.ndim == 2 else embedded(table, self.field.degree)
-        return element(total(multiply(vector, axes[-1])))
-
-    def _bound(self, table: Words, weights: Words) -> Words:
-        """Return the sums over the first axis of a matrix."""
-        found = np.zeros((table.shape[1], self.field.degree), np.uint64)
-        combine(np.ascontiguousarray(weights), np.ascontiguousarray(table), found)
-        return found
+        if claim.through is not None:
+            return self._say(convolution_prover.value(claim.through, claim.points, self.tables[claim.block], self.field.degree))[0]
+        return self._say(self._bound.claim(self.tables[claim.block], claim))[0]
 
     def sums(self, identity: Identity, row: Point, column: Point, summed: tuple[int, int]) -> None:
         """Begin an identity."""
@@ -192,111 +181,45 @@ class Answers:
 
     def _factor(self, factor: Factor, row: Point, column: Point, summed: tuple[int, int]) -> Words:
         """Return a factor's entries by the number k 2^(bits of i) + i, axes that are not summed bound."""
-        degree = self.field.degree
-        table = embedded(self.form(factor.form, 1 << len(row)), degree)
-        letters = factor.axes
+        letters, shape = factor.axes, (1 << summed[1], 1 << summed[0], self.field.degree)
         if "j" in letters:
-            table = total(multiply(table, equality(list(column), degree)))
+            table = self._bound.form(factor.form, self.tables, letters.index("j"), column)
             letters = letters.replace("j", "")
-        if "i" in letters and not summed[1]:
-            table = total(multiply(np.moveaxis(table, 0, -2), equality(list(row), degree))) if letters == "ik" else \
-                total(multiply(table, equality(list(row), degree)))
+        elif "i" in letters and not summed[1]:
+            table = self._bound.form(factor.form, self.tables, 0, row)
             letters = letters.replace("i", "")
-        sizes = {"k": 1 << summed[0], "i": 1 << summed[1]}
-        full = table if letters == "ik" else table[:, None] if letters == "i" else table[None] if letters == "k" else table[None, None]
-        full = np.broadcast_to(full, (sizes["i"], sizes["k"], degree))
-        return np.ascontiguousarray(np.moveaxis(full, 0, 1)).reshape(-1, degree)
-
-    def form(self, form: Form, rows: int) -> Words:
-        """Return the entries of a form modulo p, in so many rows where it has terms with a sign."""
-        found = np.zeros(1, np.uint64)
-        for term in form.terms:
-            table = np.ones(1, np.uint64) if term.block == ONE else self.tables[term.block]
-            part = scale(table, np.uint64(term.coefficient % P))
-            if term.sign is not None:
-                spread = np.zeros((rows, *part.shape[1:]), np.uint64)
-                spread[term.sign :: 2] = part
-                part = spread
-            found = add(found, part)
-        return found
+        else:
+            table = embedded(entries(factor.form, self.tables, 1 << len(row)), self.field.degree)
+        if letters == "i":
+            table = table[:, None]
+        return np.ascontiguousarray(np.moveaxis(np.broadcast_to(table, shape), 0, 1)).reshape(-1, self.field.degree)
 
     def batch(self, claims: Sequence[Claim], factor: Element) -> None:
         """Begin the batch."""
-        degree, layout = self.field.degree, self.layout
-        number = {row: index for index, row in enumerate(layout.physical)}
-        weights = np.zeros((len(layout.physical), 1 << layout.columns, degree), np.uint64)
-        power = self.field.one
-        for claim in claims:
-            if isinstance(claim, RangedClaim):
-                rows, columns = equality(list(claim.row), degree)[list(layout.ranged)], equality(list(claim.column), degree)
-                count = len(layout.ranged)
-                weights[:count] = add(weights[:count], multiply(multiply(rows, word(power))[:, None], columns))
-            else:
-                self._weigh(claim, power, weights, number)
-            power = self.field.multiply(power, factor)
-        self._state = _Batch(embedded(self.cells, degree), weights)
-
-    def _weigh(self, claim: BlockClaim, power: Element, weights: Words, number: Mapping[int, int]) -> None:
-        """Add the weights of a claim about a block."""
-        place, degree, width = self.layout.places[claim.block], self.field.degree, 1 << self.layout.columns
-        minor, major = (equality(list(point), degree) for point in place.ordered(claim.points))
-        table = multiply(multiply(major, word(power))[:, None], minor)
-        table[place.count :] = 0
-        if claim.outside is not None:
-            inner, outer = limits(place, claim.outside)
-            table[:outer, :inner] = 0
-        flat = table.reshape(-1, degree)
-        row, start = divmod(place.start, width)
-        for index in range((place.stored - 1) // width + 1):
-            part = flat[index * width : (index + 1) * width]
-            cells = weights[number[row + index], start : start + len(part)]
-            cells[:] = add(cells, part)
+        self._state = None
+        self._trees = []
+        self._state = Batch(self.cells, self.free, Weights(self.field, self.layout, claims, factor))
 
     def round(self, degree: int) -> Sequence[Element]:
         """Return a round's message."""
         if isinstance(self._state, Products):
             return self._say(*self._state.round(degree))
-        if isinstance(self._state, Layer):
-            return self._say(*self._state.round())
-        return self._say(*self._batch_round())
+        return self._say(*self._open().round())
 
     def bind(self, challenge: Element) -> None:
         """Set a round's variable."""
-        if isinstance(self._state, Products | Layer):
-            self._state.bind(challenge)
-            return
-        some, at = self._batched(), word(challenge)
-        if some.cells.ndim == 2:
-            half = len(some.cells) // 2
-            some.cells, some.weights = (between(part[:half], part[half:], at) for part in (some.cells, some.weights))
-            return
-        some.cells, some.weights = (bound(part, at) for part in (some.cells, some.weights))
-        if some.cells.shape[1] == 1:
-            some.cells, some.weights = (spread(part[:, 0], self.layout.physical, self.layout.rows, 0) for part in (some.cells, some.weights))
-
-    def _batch_round(self) -> list[Element]:
-        """Return constant and quadratic coefficient of the sum of cells times weights."""
-        some, degree = self._batched(), self.field.degree
-        if some.cells.ndim == 2:
-            half = len(some.cells) // 2
-            ends = [(part[:half], subtract(part[half:], part[:half])) for part in (some.cells, some.weights)]
-            return [element(total(multiply(first, second))) for first, second in zip(*ends, strict=True)]
-        half = some.cells.shape[1] // 2
-        sums = np.zeros((2, len(some.cells), degree), np.uint64)
-        for strip in strips(len(some.cells), half):
-            ends = [(part[strip, :half], subtract(part[strip, half:], part[strip, :half])) for part in (some.cells, some.weights)]
-            for found, first, second in zip(sums, *ends, strict=True):
-                found[strip] = total(multiply(first, second))
-        return [element(total(found)) for found in sums]
-
-    def _batched(self) -> _Batch:
-        if not isinstance(self._state, _Batch):
-            raise ValueError("no sumcheck is open")
-        return self._state
+        (self._state if isinstance(self._state, Products) else self._open()).bind(challenge)
 
     def value(self) -> Element:
         """Return the cells' value where the batch ended."""
-        return self._say(element(self._batched().cells[0]))[0]
+        if not isinstance(self._state, Batch):
+            raise ValueError("no batch is open")
+        return self._say(self._state.value())[0]
+
+    def _open(self) -> Layer | Batch:
+        if not isinstance(self._state, Layer | Batch):
+            raise ValueError("no sumcheck is open")
+        return self._state
 
     def echo(self, value: Element | None) -> Element:
         """Return the value that is asked."""
@@ -305,7 +228,7 @@ class Answers:
         return self._say(value)[0]
 
 
-def _split(cells: Words) -> tuple[np.ndarray[tuple[int, ...], np.dtype[np.uint16]], Words]:
+def _split(cells: Cells) -> tuple[Cells, Words]:
     """Return rows of limbs and rows of words, one of them empty: all are words if a cell is no limb."""
-    limbs = bool((cells < 1 << LIMB).all())
-    return cells[: len(cells) if limbs else 0].astype(np.uint16), cells[len(cells) if limbs else 0 :]
+    cut = len(cells) if cells.dtype == np.uint16 else 0
+    return cells[:cut].astype(np.uint16, copy=False), cells[cut:].astype(np.uint64, copy=False)

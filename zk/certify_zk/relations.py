@@ -4,6 +4,7 @@
 A `Form` is a public linear combination of blocks, entry by entry. A row of a pass over a hidden layer is 2 i + sign for neuron i; a term with a
 `sign` belongs to a block with one entry a neuron, and counts only in rows of that sign. A relation holds at every entry of its power-of-two cube,
 padding included, so the sums over hidden neurons have as many terms as the cube.
+An `Image` is a block that is not committed: its entries are those of a form, put elsewhere by a convolution, or 0. Nothing else is special about it.
 `interval` and `identities`, which are all that the argument checks, are made from the same fields: they can't speak of different relations.
 """
 
@@ -15,6 +16,7 @@ from functools import reduce
 from operator import add, mul
 
 from certify.errors import Declined
+from certify_zk.policy import Conv
 from certify_zk.width import LIMB, Interval, Ranges, admitted, cell
 
 CONSTANT = "relation-constant"
@@ -33,8 +35,9 @@ def power_of_two(size: int) -> int:
 class Block:
     """A power-of-two cube of cells, with `dimensions` of one or two axes before padding; `kind` says whose it is.
 
-    Kinds are model, certificate, public (known to the verifier) and constant (claimed by the prover, defined by a relation). A block that is
-    `narrowed` has the range that a relation of the list gives it, and until then none. A public block has a declared `range`.
+    Kinds are model, certificate, public (known to the verifier), constant (claimed by the prover, defined by a relation) and image (made of other
+    blocks, as its `image` says). A block that is `narrowed` has the range that a relation of the list gives it, and until then none. A public block
+    has a declared `range`.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Block:
     kind: str
     narrowed: bool = False
     range: Interval | None = None
+    image: Image | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -108,6 +112,21 @@ def of(block: str) -> Form:
 def constant(value: int) -> Form:
     """Return the form whose entries are all `value`."""
     return Form((Term(ONE, value),)) if value else Form()
+
+
+@dataclass(frozen=True)
+class Image:
+    """What a layer makes of a form of its kernel or biases: the matrix of the convolution, or a bias for each output; see `convolution.image`.
+
+    An entry of the image is one of the form, or 0.
+    """
+
+    form: Form
+    layer: Conv
+
+    def interval(self, ranges: Ranges) -> Interval:
+        """Return the enclosure of all entries."""
+        return self.form.interval(ranges).joined(Interval(0, 0))
 
 
 @dataclass(frozen=True)
@@ -282,7 +301,8 @@ def widths(blocks: Iterable[Block], relations: Iterable[Relation]) -> Widths:
     """Return the intervals of all sides, in order; raises Declined `commitment-width` where a cell has no range."""
     blocks = tuple(blocks)
     known = {block.name: block.range or cell(LIMB) for block in blocks if block.range is not None or (block.looked_up and not block.narrowed)}
-    ranges = Ranges(known, frozenset(block.name for block in blocks if block.looked_up))
+    made = {block.name: block.image.interval for block in blocks if block.image is not None}
+    ranges = Ranges(known, frozenset(block.name for block in blocks if block.looked_up), made)
     found: list[tuple[str, Interval]] = []
     for relation in relations:
         found.extend(relation.interval(ranges))

@@ -21,6 +21,7 @@ import hmac
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,12 @@ _HEADER = Record({"format": Choice(("certify/secret",)), "version": Integer(1, 1
 _MOST_HEADER = 1 << 16
 
 Draw = Callable[[int], bytes]
+
+
+def require_numba() -> None:
+    """Raise Declined `backend-missing` where the package is not installed that makes proofs."""
+    if find_spec("numba") is None:
+        raise Declined("backend-missing", "commitments and proofs need the package numba", fix="pip install 'certify-engine[zk]'")
 
 
 @dataclass(frozen=True, eq=False)

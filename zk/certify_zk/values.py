@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from certify_zk.policy import Conv, Policy
 from certify_zk.relations import Block, Form, Linear, Term, constant, of, power_of_two
 from certify_zk.width import LIMB
 
@@ -70,3 +71,11 @@ class Value:
             name, bits = self.limbs[-1]
             return (Linear(f"{self.name}.range", RANGE, of(name).scaled(1 << (LIMB - bits)), of(self.narrow), narrows=True),)
         return ()
+
+
+def layer_values(policy: Policy, k: int) -> tuple[Value, Value, Value]:
+    """Return what is committed of layer k: both parts of its weights, and its biases."""
+    layer = policy.layers[k - 1]
+    name = "kernel" if isinstance(layer, Conv) else "weight"
+    plus, minus = (Value(f"{name}{k}.{part}", layer.stored, LIMB, kind="model") for part in ("plus", "minus"))
+    return plus, minus, Value(f"bias{k}", layer.stored[:1], policy.bias_bits, signed=True, kind="model")

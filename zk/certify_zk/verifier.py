@@ -16,9 +16,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from certify.errors import Rejected
+from certify.errors import Declined, Rejected
 from certify.limits import Limits
-from certify_zk import argument, soundness
+from certify_zk import argument, convolution, soundness
 from certify_zk.affine import Affine
 from certify_zk.circuit import Circuit, circuit
 from certify_zk.dialogue import Dialogue, Padded, Recorded, Silent, Words, elements
@@ -64,12 +64,17 @@ class Sizes:
     pairs: tuple[tuple[int, int], ...]
 
 
-def verify(policy: Policy, model_root: bytes, statement: Statement, claim: bytes, given: Argument, limits: Limits) -> Ledger:
+def verify(policy: Policy, model_root: bytes, statement: Statement, claim: bytes, given: Argument, limits: Limits,
+           model_rows: int | None = None) -> Ledger:
     """Return the soundness ledger if the argument shows the statement of the model with this root; `claim` are bytes that it is bound to.
 
-    Raises Declined `commitment-*`, `property-range` or `limit-reached`; Rejected `claim-vacuous` or `argument-*`.
+    `model_rows` is how many rows a commitment states. Raises Declined `commitment-*`, `property-range` or `limit-reached`; Rejected `claim-vacuous`
+    or `argument-*`.
     """
     sizes = measured(policy, statement, limits)
+    if model_rows not in (None, sizes.shape.model_rows):
+        raise Declined("commitment-root", f"the commitment states {model_rows} rows, its architecture has {sizes.shape.model_rows}",
+                       where="commitment", fix="ask the owner for the file that `certify commit` wrote")
     roots = model_root, given.root, given.pad_root
     if given.pads is None:
         raise Rejected("argument-malformed", "there are no pads", where="evidence")
@@ -92,6 +97,7 @@ def verify_clear(policy: Policy, model_root: bytes, statement: Statement, claim:
 
 def measured(policy: Policy, statement: Statement, limits: Limits, mode: type[Dialogue] = Padded) -> Sizes:
     """Return the sizes of an argument in one of both modes, once they have the level of the policy; raises Declined as `verify` does."""
+    limits.spend(_CLAIM * len(statement.regions) * (1 + sum(1 + len(tau) for tau in policy.tau)), "building the relations of all regions")
     made = circuit(policy, statement)
     limits.spend(_ROW * (made.cells // policy.columns + len(made.blocks)), "placing the cells of a circuit")
     arranged = arrangement(policy, made.blocks.values())
@@ -110,9 +116,7 @@ def _begun(sizes: Sizes, policy: Policy, statement: Statement, claim: bytes, roo
     """Return all messages, and the transcript before the first one."""
     if any(len(root) != DIGEST_BYTES for root in roots):
         raise Rejected("argument-malformed", f"a root has not {DIGEST_BYTES} bytes", where="evidence.roots")
-    messages = elements(given, sizes.shape.degree)
-    if len(messages) + 1 != sizes.pads.messages:
-        raise Rejected("argument-malformed", f"there are {len(messages)} messages of {sizes.pads.messages - 1}", where="evidence.messages")
+    messages = elements(given, sizes.pads.messages - 1, sizes.shape.degree)
     return messages, argument.begin(policy, statement, claim, roots)
 
 
@@ -166,9 +170,12 @@ def messages_cost(made: Circuit, arranged: Layout) -> int:
     for relation in made.relations:
         for identity in relation.identities():
             for form in (identity.left, identity.right, *(factor.form for product in identity.products for factor in product.factors)):
-                terms += len(form.terms)
-                public = [made.blocks[term.block] for term in form.terms if term.block != ONE and made.blocks[term.block].kind == "public"]
-                entries += sum(prod(block.shape) for block in public)
+                for block in (made.blocks[term.block] for term in form.terms if term.block != ONE):
+                    claims = 1 if block.image is None else len(block.image.form.terms)
+                    terms += claims
+                    entries += prod(block.shape) if block.kind == "public" else 0
+                    entries += 0 if block.image is None else claims * convolution.entries(block.image.layer, len(block.shape))
+                terms += sum(term.block == ONE for term in form.terms)
     depth = arranged.rows + arranged.columns
     rounds = depth * depth + 16 * 16 + 16 * len(made.relations)
     return _CLAIM * terms + _STEP * rounds + _ENTRY * (entries + (8 << arranged.rows))

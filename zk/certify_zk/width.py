@@ -11,7 +11,7 @@ What counts as a range is fixed: see `Ranges`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import log2
 
@@ -92,16 +92,20 @@ class Ranges:
     """The ranges that the relations read so far establish, by name of the cells.
 
     A full limb is in [0, 2^16) by the lookup. A limb that is meant to be narrower has no range until a relation that narrows it was read; a
-    constant has the one of its definition; public integers have declared ranges, which the verifier has compared with their values. There is
-    no other range: where one is missing, `of` raises Declined `commitment-width`.
+    constant has the one of its definition; public integers have declared ranges, which the verifier has compared with their values. What is made
+    of other cells has the range that these give it. There is no other range: where one is missing, `of` raises Declined `commitment-width`.
     """
 
-    def __init__(self, known: Mapping[str, Interval], looked_up: frozenset[str]) -> None:
+    def __init__(self, known: Mapping[str, Interval], looked_up: frozenset[str],
+                 made: Mapping[str, Callable[[Ranges], Interval]] | None = None) -> None:
         self._known = dict(known)
         self._looked_up = looked_up
+        self._made = dict(made or {})
 
     def of(self, name: str) -> Interval:
         """Return the range of cells; raises Declined `commitment-width` where none is established."""
+        if name in self._made:
+            return self._made[name](self)
         if name not in self._known:
             raise Declined("commitment-width", f"unknown cell {name}: no relation bounds it", fix="the policy's relations are incomplete: report it")
         return self._known[name]

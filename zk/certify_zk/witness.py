@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from certify_zk.circuit import Circuit, circuit
+from certify_zk.convolution import image
 from certify_zk.evaluation import padded, public_tables
 from certify_zk.exact import Integers, added, integers, matmul, multiplied, scaled, summed
-from certify_zk.policy import Policy
+from certify_zk.policy import Conv, Layer, Policy
 from certify_zk.relations import power_of_two
 from certify_zk.statement import Ball, Box, Rows, Statement
-from certify_zk.values import Value
+from certify_zk.values import Value, layer_values
 from certify_zk.width import LIMB
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -29,10 +30,21 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The integers of a network: weights (outputs, inputs) in units 2^-F, biases in units 2^-g."""
+    """The integers of a network as they are committed: weights, of the shape that their layer has `stored`, in units 2^-F, biases in units 2^-g."""
 
     weights: tuple[Integers, ...]
     biases: tuple[Integers, ...]
+
+    def dense(self, layers: Sequence[Layer]) -> Model:
+        """Return the same network with the matrix and the biases of each convolution written out."""
+        shapes = [(layer.outputs, layer.inputs) for layer in layers]
+        return Model(tuple(whole(*given) for given in zip(layers, self.weights, shapes, strict=True)),
+                     tuple(whole(layer, bias, shape[:1]) for layer, bias, shape in zip(layers, self.biases, shapes, strict=True)))
+
+
+def whole(layer: Layer, stored: Integers, shape: tuple[int, ...]) -> Integers:
+    """Return the matrix or the biases of a layer in a cube of this shape, from what is committed of them."""
+    return image(layer, stored, shape) if isinstance(layer, Conv) else padded(stored, shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,17 +125,20 @@ class Run:
         self.lines: dict[tuple[str, int], Integers] = {}
         sizes = [power_of_two(policy.size(k)) for k in range(policy.depth + 1)]
         shapes = [(sizes[k + 1], sizes[k]) for k in range(policy.depth)]
-        self.weights = [padded(weight, shape) for weight, shape in zip(model.weights, shapes, strict=True)]
-        self.biases = [padded(bias, (sizes[k + 1],)) for k, bias in enumerate(model.biases)]
-        self.parts = [tuple(padded(part, shape) for part in choices.parts(weight)) for weight, shape in zip(model.weights, shapes, strict=True)]
+        self.weights = [whole(*given) for given in zip(policy.layers, model.weights, shapes, strict=True)]
+        self.biases = [whole(layer, bias, shape[:1]) for layer, bias, shape in zip(policy.layers, model.biases, shapes, strict=True)]
+        self.stored = [(*choices.parts(weight), bias) for weight, bias in zip(model.weights, model.biases, strict=True)]
+        self.parts = [tuple(whole(layer, part, shape) for part in parts)
+                      for layer, (*parts, _), shape in zip(policy.layers, self.stored, shapes, strict=True)]
         self.aligned = 1 << (policy.total_scale - policy.bias_scale)
 
     def all(self) -> None:
         """Fill the tables; raises Unfit."""
         for k in range(1, self.policy.depth + 1):
-            for name, part in zip(("plus", "minus"), self.parts[k - 1], strict=True):
-                self.put(f"weight{k}.{name}", part)
-            self.put(f"bias{k}", self.biases[k - 1])
+            dense = (*self.parts[k - 1], self.biases[k - 1])
+            tables = self.stored[k - 1] if isinstance(self.policy.layers[k - 1], Conv) else dense
+            for value, table in zip(layer_values(self.policy, k), tables, strict=True):
+                self.put(value.name, padded(table, value.shape))
         totals = [self._region(f"region{index}.", region) for index, region in enumerate(self.statement.regions)]
         scale = Fraction(1, 1 << self.policy.total_scale)
         asked = self.statement.asked

@@ -58,8 +58,9 @@ def outputs(policy: Policy, model: Model, point: tuple[Fraction, ...]) -> Any:
 
 
 def _floats(policy: Policy, model: Model) -> tuple[list[Any], list[Any]]:
-    return ([np.ldexp(weight.astype(np.float64), -policy.weight_scale) for weight in model.weights],
-            [np.ldexp(bias.astype(np.float64), -policy.bias_scale) for bias in model.biases])
+    dense = model.dense(policy.layers)
+    return ([np.ldexp(weight.astype(np.float64), -policy.weight_scale) for weight in dense.weights],
+            [np.ldexp(bias.astype(np.float64), -policy.bias_scale) for bias in dense.biases])
 
 
 def _values(policy: Policy, weights: list[Any], biases: list[Any], x: Any) -> tuple[Any, list[Any]]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from certify import registry
 from certify.certificate import Files, Kind
 from certify.claims import private, private_fair
-from certify.errors import UsageError
+from certify.errors import Declined, UsageError
 from certify.limits import Limits
 from certify.readers.commitment import Commitment, read_commitment
 from certify.readers.formula import Parts
@@ -31,6 +32,7 @@ _MEANINGS = {
     "format": "the version of VNN-LIB; auto: by the file's first command",
     "audience": "for whom the certificate is made, as text that is bound to it", "nonce": "a text that the auditor chose, against replay",
     "expires": "the day (2027-01-31) after which the auditor should not take it; the checker has no clock",
+    "refute": "yes: where the claim is false, write a counterexample; its point is public and tells about the network",
     "secret": "the owner's file, written by `certify commit`; it is needed, and its list of uses grows by one",
     "label": "the class that the property asks for; found in the property", "margin_at_least": "by how much every other class is lower",
     "output": "the output whose values are compared", "score_gap_at_most": "the largest difference of two values",
@@ -38,6 +40,9 @@ _MEANINGS = {
     "row": "the row of the points file, from 0 on", "decision": "1 favourable, 0 not; or the class; found by the network",
     "label_wrong": "the class that is at least as high there",
 }
+
+
+_REQUIRED = ("score_gap_at_most", "label_wrong")
 
 
 class Private:
@@ -53,7 +58,11 @@ class Private:
 
     def options(self, kind: str) -> Mapping[str, str]:
         """Return the prover options with their default texts."""
-        return {"secret": ""}
+        return {"secret": "", **({"refute": "no"} if kind == "private-robust" else {})}
+
+    def required(self, kind: str) -> frozenset[str]:
+        """Return the fields of `says` that have no default."""
+        return frozenset(_REQUIRED)
 
     def help(self, kind: str) -> Mapping[str, str]:
         """Return one line of meaning for every setting of a kind."""
@@ -69,48 +78,64 @@ class Private:
         return {**given, "format": declared_format(text)} if isinstance(text, bytes) and given["format"] is None else given
 
     def rehearse(self, problem: Problem) -> Mapping[str, Any]:
-        """Return what a proof would show and cost, without a use: the margins by region and row, and how near each relation comes to the prime."""
+        """Return what a proof would show and cost, without a use: private, for the owner only.
+
+        Margins are by region and row, in the units of outputs; widths are logarithms of what each relation could reach, which must stay below 63.
+        """
+        from certify_zk.witness import Unknown as Unfit
         from certify_zk.witness import witness
 
-        commitment, statement, _ = _asked(problem)
-        found = witness(commitment.policy, secret_of(problem).model, statement)
-        widths = statement_widths(commitment, statement)
-        why = {"why": found.why, "quantity": found.quantity} if hasattr(found, "why") else {}
-        return {"margins": [[str(margin) for margin in row] for row in found.margins], "widths_log2": widths, **why}
+        commitment, statement, says = _asked(problem)
+        mine = secret_of(problem)
+        found = witness(commitment.policy, mine.model, statement)
+        kind = registry.kind(problem.kind)
+        return {"for": "the owner only: margins tell about the network", "outcome": "unknown" if isinstance(found, Unfit) else "would be proved",
+                "says": kind.says.encode(says), "uses_left": commitment.policy.uses - mine.used(),
+                "smallest_margin": float(min(map(min, found.margins), default=0)) if found.margins else None,
+                "margins": [[str(margin) for margin in row] for row in found.margins], "widths_log2": statement_widths(commitment, statement),
+                **({"why": found.why, "quantity": found.quantity} if isinstance(found, Unfit) else {})}
 
     def prove(self, problem: Problem, effort: Effort, progress: Progress) -> Outcome:
         """Return the outcome of one problem."""
+        from certify_zk.secret import require_numba
         from certify_zk.witness import Unknown as Unfit
         from certify_zk.witness import witness
 
         progress("reading", {})
+        require_numba()
         commitment, statement, says = _asked(problem)
         mine = secret_of(problem)
         progress("bounding", {})
         seen = witness(commitment.policy, mine.model, statement)
         if isinstance(seen, Unfit):
-            return self._refuted(problem, commitment, statement, mine, seen.why, progress)
+            return self._refuted(problem, commitment, statement, mine, seen.quantity, progress)
+        _affordable(problem, commitment, statement)
         progress("arguing", {"cells": seen.circuit.cells})
         return Proved(*_draft(problem, registry.kind(problem.kind), commitment, mine, statement, problem.given, says, seen))
 
-    def _refuted(self, problem: Problem, commitment: Commitment, statement: Statement, mine: Secret, why: str, progress: Progress) -> Outcome:
+    def _refuted(self, problem: Problem, commitment: Commitment, statement: Statement, mine: Secret, quantity: str,
+                 progress: Progress) -> Outcome:
         """Return a counterexample in place of a claim of robustness, where there is one."""
         from certify_zk.witness import Unknown as Unfit
         from certify_zk.witness import witness
 
-        margin = f"{why}: bounds were too weak, or the claim is false; a smaller region, or a smaller margin, may do"
+        weak = (f"bounds are too weak ({quantity}), or the claim is false: a smaller region may do; --dry-run shows margins, for the owner only; "
+                "no use was taken")
         if problem.kind != "private-robust":
-            return Unknown(margin)
+            return Unknown(f"{weak}; counterexamples are not searched for claims of this kind")
         progress("attacking", {})
         hit: Attack | None = search(commitment.policy, mine.model, statement, _property(problem, commitment))
         if hit is None:
-            return Unknown(f"{margin}; no counterexample was found")
+            return Unknown(f"{weak}; no counterexample was found")
+        if problem.options["refute"] != "yes":
+            return Unknown("the claim is false: a counterexample was found, and not written, because its point tells about the network "
+                           "(--set refute=yes writes it); no use was taken")
         given, says = {**problem.given, "point": hit.point}, {"label_wrong": hit.label}
         kind = private.KINDS["private-counterexample"]
         _, asked = private.private_statement_of(kind.name, given, says, problem.files, problem.limits.fresh())
         seen = witness(commitment.policy, mine.model, asked)
         if isinstance(seen, Unfit):
-            return Unknown(f"{margin}; the counterexample that was found is too close to a tie for the units of this commitment")
+            return Unknown(f"{weak}; the counterexample that was found is too close to a tie for the units of this commitment")
         return Refuted(*_draft(problem, kind, commitment, mine, asked, given, says, seen))
 
 
@@ -120,9 +145,23 @@ def _draft(problem: Problem, kind: Kind, commitment: Commitment, mine: Secret, s
     from certify_zk import owner
     claim = bound(kind, problem.roles, problem.files, given, says)
     made = owner.argue(commitment.policy, commitment.root, mine, statement, claim, seen)
+    remarks = [f"use {made.use} of {commitment.policy.uses} of this commitment; the same question again takes no other"]
+    if mine.path.stat().st_mode & 0o077:
+        remarks.append(f"{mine.path.name} can be read by others than its owner: chmod 600 {mine.path.name}")
     spec = BACKENDS[commitment.policy.backend]
     draft = Draft(kind.name, kind.version, given, says, tuple(sorted(premises(commitment))), spec.kind, spec.version, {}, encoded(made.argument))
-    return draft, (f"use {made.use} of {commitment.policy.uses} of this commitment",)
+    return draft, tuple(remarks)
+
+
+def _affordable(problem: Problem, commitment: Commitment, statement: Statement) -> None:
+    """Raise Declined `limit-reached` where the check would not fit into its budget of work, before a use is taken."""
+    from certify_zk import hyrax, verifier
+    limits = problem.limits.fresh()
+    if commitment.policy.backend == "hyrax":
+        hyrax.measured(commitment.policy, statement, limits)
+        return
+    sizes = verifier.measured(commitment.policy, statement, limits)
+    limits.spend(sizes.shape.cost + sizes.pads.cost, "checking the argument")
 
 
 def _asked(problem: Problem) -> tuple[Commitment, Statement, Mapping[str, Any]]:
@@ -166,4 +205,8 @@ def secret_of(problem: Problem) -> Secret:
     from certify_zk import secret
     if not problem.options["secret"]:
         raise UsageError("setting-missing", f"{problem.kind} needs --set secret=FILE", fix="name the file that `certify commit` wrote for the owner")
-    return secret.read(Path(problem.options["secret"]))
+    found, commitment = secret.read(Path(problem.options["secret"])), problem.files["commitment"]
+    if not isinstance(commitment, bytes) or hashlib.sha256(commitment).digest() != found.commitment:
+        raise Declined("commitment-root", "the secret file belongs to another commitment", where=found.path.name,
+                       fix="use the secret file that `certify commit` wrote beside this commitment")
+    return found
