@@ -11,7 +11,7 @@ from certify.readers.commitment import Commitment
 from certify_zk.statement import Statement
 
 _WORD = Nullable(Text(r"[ -~]+"))
-CONTEXT = Record({"audience": _WORD, "nonce": _WORD, "expires": Nullable(Text(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}Z)?"))})
+CONTEXT = Record({"audience": _WORD, "nonce": _WORD, "expires": Nullable(Text(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?"))})
 """What an argument is bound to beside its statement."""
 
 
