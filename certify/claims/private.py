@@ -34,7 +34,7 @@ from certify_zk.statement import Rows, Score, Statement, robust
 
 _GIVEN: Mapping[str, Field] = {"format": Choice(("vnnlib-1", "vnnlib-2")), "context": CONTEXT}
 _ROBUST: Mapping[str, Field] = {"label": Integer(), "margin_at_least": Rational(positive=True)}
-Asked = Callable[[Commitment, Parts, Mapping[str, Any], Mapping[str, Any]], Statement]
+Asked = Callable[[Commitment, Parts, Mapping[str, Any], Mapping[str, Any], Limits], Statement]
 
 
 def private_statement_of(kind: str, given: Mapping[str, Any], says: Mapping[str, Any], files: Files, limits: Limits) -> tuple[Commitment, Statement]:
@@ -44,41 +44,42 @@ def private_statement_of(kind: str, given: Mapping[str, Any], says: Mapping[str,
         raise TypeError("a role takes one file")
     commitment = read_commitment(commitment_file, limits)
     found = private_statement.read_property(property_file, given["format"], commitment, limits)
-    return commitment, _ASKED[kind](commitment, found, given, says)
+    return commitment, _ASKED[kind](commitment, found, given, says, limits)
 
 
-def _robust(commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any]) -> Statement:
+def _robust(commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any], limits: Limits) -> Statement:
     policy = commitment.policy
     _require_label(says["label"], found, policy.size(policy.depth), "label")
-    regions = private_statement.boxes(policy, private_statement.corners(found))
+    regions = private_statement.boxes(policy, private_statement.corners(found), limits)
     return robust(regions, policy.size(policy.depth), says["label"], private_statement.units(policy, says["margin_at_least"]))
 
 
-def _linear(commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any]) -> Statement:
-    regions = private_statement.boxes(commitment.policy, private_statement.corners(found))
-    return Statement(regions, private_statement.rows(commitment.policy, found))
+def _linear(commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any], limits: Limits) -> Statement:
+    regions = private_statement.boxes(commitment.policy, private_statement.corners(found), limits)
+    return Statement(regions, private_statement.rows(commitment.policy, found, limits))
 
 
-def _score(commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any]) -> Statement:
+def _score(commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any], limits: Limits) -> Statement:
     policy = commitment.policy
     if given["output"] >= policy.size(policy.depth):
         raise Rejected("claim-mismatch", f"there are {policy.size(policy.depth)} outputs", where="claim.given.output")
     gap = says["score_gap_at_most"] * (1 << policy.bias_scale)
-    return Statement(private_statement.boxes(policy, private_statement.corners(found)), Score(given["output"], gap.numerator // gap.denominator))
+    regions = private_statement.boxes(policy, private_statement.corners(found), limits)
+    return Statement(regions, Score(given["output"], gap.numerator // gap.denominator))
 
 
-def _ball(commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any]) -> Statement:
+def _ball(commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any], limits: Limits) -> Statement:
     policy = commitment.policy
     _require_label(says["label"], found, policy.size(policy.depth), "label")
     points = private_statement.corners(found)
     if any(lower != upper for lower, upper in points):
         raise Rejected("claim-mismatch", "the property has a box, and a ball is around a point", where="property",
                        fix="give a property whose bounds are equal, input by input")
-    regions = tuple(private_statement.ball(policy, lower, given["radius_l2"]) for lower, _ in points)
+    regions = private_statement.balls(policy, [lower for lower, _ in points], given["radius_l2"], limits)
     return robust(regions, policy.size(policy.depth), says["label"], private_statement.units(policy, says["margin_at_least"]))
 
 
-def _counterexample(commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any]) -> Statement:
+def _counterexample(commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any], limits: Limits) -> Statement:
     policy, point, wrong = commitment.policy, given["point"], says["label_wrong"]
     outputs = policy.size(policy.depth)
     right = private_statement.label(found, outputs)
@@ -87,7 +88,7 @@ def _counterexample(commitment: Commitment, found: Parts, given: Mapping[str, An
     if not any(part.holds_input(point) for part in found.parts):
         raise Rejected("outside-domain", "the point is not in the region of the property", where="claim.given.point")
     row = tuple((output == wrong) - (output == right) for output in range(outputs))
-    return Statement((private_statement.on_grid(policy, point),), Rows((row,), (0,)))
+    return Statement((private_statement.on_grid(policy, point, limits),), Rows((row,), (0,)))
 
 
 def _require_label(claimed: int, found: Parts, outputs: int, field: str) -> None:

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from itertools import product
-from math import prod
+from itertools import chain, product
 from typing import Any
 
 from certify.certificate import Checked, Claim, Evidence, Files, Kind, Role
@@ -27,7 +26,7 @@ from certify.readers.commitment import Commitment, read_commitment
 from certify.readers.schema import Feature, Schema, read_schema
 from certify.readers.table import read_table
 from certify.rules.argument import HYRAX, LIGERO, bound, establish, premises
-from certify.rules.private_statement import Point, boxes, threshold
+from certify.rules.private_statement import Point, boxes, spend, threshold
 from certify.rules.private_words import CONTEXT, context_words, facts
 from certify_zk.statement import MOST_BOXES, Rows, Statement, robust
 
@@ -38,7 +37,7 @@ def statement_of(given: Mapping[str, Any], says: Mapping[str, Any], files: Files
     """Return the commitment, and what a claim states, in the integers of its policy; raises Rejected or Declined."""
     commitment, schema, person = person_of(given, files, limits)
     policy, outputs, decision = commitment.policy, commitment.policy.size(commitment.policy.depth), says["decision"]
-    regions = boxes(policy, _combinations(schema, person))
+    regions = boxes(policy, _combinations(schema, person, limits), limits)
     if schema.favourable_above is None:
         if outputs < 2:
             raise Rejected("claim-vacuous", "a network with one output has one class", where="schema", fix="give the value that it is compared with")
@@ -88,22 +87,27 @@ def _row(data: bytes, schema: Schema, row: int, limits: Limits) -> Point:
     return read_row(array, row) if data.startswith(_NPY) else table.rows[row]
 
 
-def _combinations(schema: Schema, person: Point) -> list[tuple[Point, Point]]:
+def _combinations(schema: Schema, person: Point, limits: Limits) -> list[tuple[Point, Point]]:
     """Return the corners of a box for each combination of sensitive categories, in the order of the schema."""
+    count = 1
+    for feature in schema.features:
+        count *= feature.count if feature.sensitive else 1
+        if count > MOST_BOXES:
+            raise Declined("property-range", f"more than {MOST_BOXES} combinations of sensitive categories", where="schema",
+                           fix=f"at most {MOST_BOXES} are taken: name fewer sensitive features")
+    spend(limits, count * len(person), (), "combining sensitive categories")
     sides: list[list[tuple[Point, Point]]] = []
     start = 0
     for feature in schema.features:
         sides.append(_sides(feature, person[start : start + len(feature.columns)]))
         start += len(feature.columns)
-    if prod(map(len, sides)) > MOST_BOXES:
-        raise Declined("property-range", f"{prod(map(len, sides))} combinations of sensitive categories", where="schema",
-                       fix=f"at most {MOST_BOXES} are taken: name fewer sensitive features")
-    return [(sum((low for low, _ in chosen), ()), sum((high for _, high in chosen), ())) for chosen in product(*sides)]
+    return [(tuple(chain.from_iterable(low for low, _ in chosen)), tuple(chain.from_iterable(high for _, high in chosen)))
+            for chosen in product(*sides)]
 
 
 def _sides(feature: Feature, values: Point) -> list[tuple[Point, Point]]:
     if feature.ranged:
-        (least,), (most,) = feature.points
+        least, most = feature.values
         low, high = (least, most) if feature.sensitive else (max(least, values[0] - feature.tolerance), min(most, values[0] + feature.tolerance))
         return [((low,), (high,))]
     return [(point, point) for point in (feature.points if feature.sensitive else (values,))]

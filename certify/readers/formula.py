@@ -109,8 +109,8 @@ def parts(specification: Specification, limits: Limits) -> Parts:
     upper: _Bounds = {}
     _tighten(common, lower, upper)
     shared = [row for row in common if not _is_bound(row)]
-    found: dict[frozenset[tuple[str, int, tuple[Fraction, bool]]], list[tuple[Row, ...]]] = {}
-    boxes: dict[frozenset[tuple[str, int, tuple[Fraction, bool]]], tuple[_Bounds, _Bounds]] = {}
+    found: dict[frozenset[str], list[tuple[Row, ...]]] = {}
+    boxes: dict[frozenset[str], tuple[_Bounds, _Bounds]] = {}
     empty = 0
     for term in product(*(terms for terms in choices if len(terms) > 1)):
         rows = [row for chosen in term for row in chosen]
@@ -181,6 +181,11 @@ def _tighten(rows: Iterable[Row], lower: _Bounds, upper: _Bounds) -> tuple[_Boun
     return lower, upper
 
 
-def _differences(side: str, bounds: _Bounds, base: _Bounds) -> Iterator[tuple[str, int, tuple[Fraction, bool]]]:
+def exact(value: Fraction) -> str:
+    """Return a rational as text, to look it up by: rationals with one hash are easily found, and make a dictionary slow."""
+    return f"{value.numerator:x}/{value.denominator:x}"
+
+
+def _differences(side: str, bounds: _Bounds, base: _Bounds) -> Iterator[str]:
     if bounds is not base:
-        yield from ((side, index, end) for index, end in bounds.items() if base.get(index) != end)
+        yield from (f"{side} {index} {exact(end[0])} {end[1]}" for index, end in bounds.items() if base.get(index) != end)

@@ -33,7 +33,7 @@ _ABOVE = Record({"favourable_above": Rational()})
 
 @dataclass(frozen=True)
 class Feature:
-    """One feature: its columns, and its admissible points, each one value a column; of a range, these are both ends.
+    """One feature: its columns, and its values: both ends of a range, all of a choice, none of a one-hot group.
 
     `kind` is real, integer, choice or one-hot; `tolerance` is 0 but for real and integer features.
     """
@@ -41,7 +41,7 @@ class Feature:
     name: str
     kind: str
     columns: tuple[str, ...]
-    points: tuple[tuple[Fraction, ...], ...]
+    values: tuple[Fraction, ...]
     sensitive: bool
     tolerance: Fraction
 
@@ -50,12 +50,26 @@ class Feature:
         """Whether values between both points are admissible."""
         return self.kind in ("real", "integer")
 
+    @property
+    def count(self) -> int:
+        """The number of its admissible points, where a range counts as one."""
+        return {"choice": len(self.values), "one-hot": len(self.columns)}.get(self.kind, 1)
+
+    @property
+    def points(self) -> tuple[tuple[Fraction, ...], ...]:
+        """The admissible points of a choice or of a one-hot group, each one value a column."""
+        if self.kind == "choice":
+            return tuple((value,) for value in self.values)
+        zero, one = (Fraction(0),), (Fraction(1),)
+        return tuple(zero * column + one + zero * (len(self.columns) - column - 1) for column in range(len(self.columns)))
+
     def admits(self, values: tuple[Fraction, ...]) -> bool:
         """Return whether values of the columns are admissible."""
-        if not self.ranged:
-            return values in self.points
-        (low,), (high,) = self.points
-        return low <= values[0] <= high and (self.kind == "real" or values[0].denominator == 1)
+        if self.kind == "one-hot":
+            return values.count(Fraction(1)) == 1 and values.count(Fraction(0)) == len(values) - 1
+        if self.kind == "choice":
+            return values[0] in self.values
+        return self.values[0] <= values[0] <= self.values[1] and (self.kind == "real" or values[0].denominator == 1)
 
 
 @dataclass(frozen=True)
@@ -106,38 +120,34 @@ def read_schema(data: bytes, limits: Limits) -> Schema:
     except Rejected as trouble:
         raise Declined("schema-malformed", trouble.what, where=trouble.where,
                        fix="docs/format.md describes schemas; they are canonical JSON: sorted keys, no spaces, rationals as strings") from None
-    sensitive, tolerances = found["sensitive"], found["tolerances"]
-    features = tuple(_feature(entry, entry["name"] in sensitive, tolerances.get(entry["name"], Fraction(0))) for entry in found["features"])
+    sensitive, tolerances, chosen = found["sensitive"], found["tolerances"], frozenset(found["sensitive"])
+    features = tuple(_feature(entry, entry["name"] in chosen, tolerances.get(entry["name"], Fraction(0))) for entry in found["features"])
     made = Schema(features, found["decision"])
     names = [feature.name for feature in features]
     if len(set(names)) != len(names) or len(set(made.columns)) != len(made.columns):
         raise _range("two features or columns have one name", "name each once")
-    if list(sensitive) != [name for name in names if name in sensitive]:
+    if list(sensitive) != [name for name in names if name in chosen]:
         raise _range("`sensitive` does not name features, each once and in their order", "list names of features")
-    for name in tolerances:
-        if name not in names:
-            raise _range(f"there is no feature {name!r} for a tolerance", "give tolerances by the names of features")
+    for name in sorted(set(tolerances) - set(names)):
+        raise _range(f"there is no feature {name!r} for a tolerance", "give tolerances by the names of features")
     return made
 
 
 def _feature(entry: Mapping[str, Any], sensitive: bool, tolerance: Fraction) -> Feature:
-    name, kind, points = entry["name"], entry["kind"], tuple[tuple[Fraction, ...], ...]()
+    name, kind, values = entry["name"], entry["kind"], tuple[Fraction, ...]()
     if kind in ("real", "integer"):
         if not entry["lower"] < entry["upper"]:
             raise _range(f"the range of {name} is empty, or one value", "give a lower end below the upper one")
         if kind == "integer" and (entry["lower"].denominator != 1 or entry["upper"].denominator != 1):
             raise _range(f"an end of the integer feature {name} is no integer", "give integers")
-        points = (entry["lower"],), (entry["upper"],)
+        values = entry["lower"], entry["upper"]
     elif kind == "choice":
         if any(first >= second for first, second in pairwise(entry["values"])):
             raise _range(f"the values of {name} do not ascend", "list each value once, the smallest first")
-        points = tuple((value,) for value in entry["values"])
-    else:
-        count = len(entry["columns"])
-        points = tuple(tuple(Fraction(index == column) for index in range(count)) for column in range(count))
+        values = entry["values"]
     if tolerance < 0 or (tolerance and (sensitive or kind not in ("real", "integer"))):
         raise _range(f"{name} has a tolerance that it can't have", "tolerances are 0 or more, of real and integer features that are not sensitive")
-    return Feature(name, kind, entry.get("columns", (name,)), points, sensitive, tolerance)
+    return Feature(name, kind, entry.get("columns", (name,)), values, sensitive, tolerance)
 
 
 def _range(what: str, fix: str) -> Declined:

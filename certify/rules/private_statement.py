@@ -16,12 +16,15 @@ from math import ceil, floor, gcd, isqrt, lcm
 from certify.errors import Declined, Rejected
 from certify.limits import Limits
 from certify.readers.commitment import Commitment
-from certify.readers.formula import Part, Parts, Row, parts
+from certify.readers.formula import Parts, Row, exact, parts
 from certify.readers.vnnlib1 import read_vnnlib1
 from certify_zk.policy import Policy
-from certify_zk.statement import COEFFICIENT, MOST_BOXES, Ball, Box, Rows
+from certify_zk.statement import COEFFICIENT, MOST_BOXES, Ball, Box, Rows, require_rows
 
 Point = tuple[Fraction, ...]
+
+_NUMBER, _SQUARE = 1 << 13, 1 << 6
+"""Operations for an input of a box or a coefficient of a row; and, for long numbers, for the square of their 64-bit words."""
 
 
 def read_property(data: bytes, format: str, commitment: Commitment, limits: Limits) -> Parts:
@@ -48,13 +51,12 @@ def read_property(data: bytes, format: str, commitment: Commitment, limits: Limi
     return made
 
 
-def boxes(policy: Policy, found: Sequence[tuple[Point, Point]]) -> tuple[Box, ...]:
+def boxes(policy: Policy, found: Sequence[tuple[Point, Point]], limits: Limits) -> tuple[Box, ...]:
     """Return boxes, of (lower, upper) corners that are not empty, on the grid of inputs; raises Rejected `outside-domain` or Declined
-    `property-range`.
+    `property-range` or `limit-reached`.
     """
-    if len(found) > MOST_BOXES:
-        raise Declined("property-range", f"{len(found)} boxes", where="property", fix=f"at most {MOST_BOXES} are taken: ask in several files")
-    return tuple(_box(policy, lower, upper) for lower, upper in found)
+    _require_few(len(found))
+    return tuple(_box(policy, lower, upper, limits) for lower, upper in found)
 
 
 def corners(found: Parts) -> list[tuple[Point, Point]]:
@@ -67,15 +69,23 @@ def unsafe_rows(found: Parts) -> tuple[Row, ...]:
 
     Raises Declined `property-disjunction` for an unsafe set that is no union of half-spaces, `property-form` for one that differs between boxes.
     """
-    asked = found.parts[0].conjuncts
-    if any(_outputs(part) != _outputs(found.parts[0]) for part in found.parts):
+    asked, numbers, known = found.parts[0].conjuncts, dict[str, int](), dict[int, int]()
+
+    def number(row: Row) -> int:
+        """Return the same number for equal rows; each is looked at once, however many disjuncts it is part of."""
+        if id(row) not in known:
+            known[id(row)] = numbers.setdefault(_key(row), len(numbers))
+        return known[id(row)]
+
+    outputs = [{tuple(map(number, conjunct)) for conjunct in part.conjuncts} for part in found.parts]
+    if any(some != outputs[0] for some in outputs):
         raise _form("boxes of the property have different unsafe outputs", "ask in several files, one for each set of outputs")
     if any(not conjunct for conjunct in asked):
         raise _form("a disjunct of the property constrains no output", "all its inputs are unsafe, whatever the network does")
     if any(len(conjunct) > 1 for conjunct in asked):
         raise Declined("property-disjunction", "an unsafe set of the property is an intersection of half-spaces", where="property",
                        fix="its complement is a union, which needs a case split for each input: ask for one half-space")
-    return tuple({_key(row): row for (row,) in asked}.values())
+    return tuple({number(row): row for (row,) in asked}.values())
 
 
 def label(found: Parts, outputs: int) -> int:
@@ -93,22 +103,23 @@ def label(found: Parts, outputs: int) -> int:
     return labels.pop()
 
 
-def rows(policy: Policy, found: Parts) -> Rows:
-    """Return the rows that keep the outputs out of the unsafe set; raises Declined `property-range` or as `unsafe_rows` does."""
-    outputs = policy.size(policy.depth)
+def rows(policy: Policy, found: Parts, limits: Limits) -> Rows:
+    """Return the rows that keep the outputs out of the unsafe set; raises Declined `property-range`, `limit-reached` or as `unsafe_rows` does."""
     coefficients, thresholds = [], []
-    for row in unsafe_rows(found):
-        dense = [row.outputs.get(index, Fraction(0)) for index in range(outputs)]
-        if not any(dense):
+    for row in require_rows(unsafe_rows(found), policy.size(policy.depth)):
+        values = row.outputs.values()
+        spend(limits, len(values), (*values, row.constant), "rounding a row of the property")
+        if not any(values):
             raise _form("a row of the property has no output", "leave it out")
-        common = lcm(*(value.denominator for value in dense))
-        whole = [int(value * common) for value in dense]
-        factor = Fraction(common, gcd(*whole))
-        scaled = tuple(int(value * factor) for value in dense)
-        if max(map(abs, scaled)) > COEFFICIENT.high:
-            raise Declined("property-range", f"a row of the property needs coefficients of {max(map(abs, scaled))}", where="property",
+        common = lcm(*(value.denominator for value in values))
+        factor = Fraction(common, gcd(*(value.numerator * (common // value.denominator) for value in values)))
+        dense = [0] * policy.size(policy.depth)
+        for index, value in row.outputs.items():
+            dense[index] = int(value * factor)
+        if max(map(abs, dense)) > COEFFICIENT.high:
+            raise Declined("property-range", f"a row of the property needs coefficients above {COEFFICIENT.high}", where="property",
                            fix=f"coefficients are at most {COEFFICIENT.high}, once they are integers without a common factor")
-        coefficients.append(scaled)
+        coefficients.append(tuple(dense))
         thresholds.append(threshold(policy, -row.constant * factor, strict=not row.strict))
     return Rows(tuple(coefficients), tuple(thresholds))
 
@@ -128,25 +139,31 @@ def units(policy: Policy, margin: Fraction) -> int:
     return int(found)
 
 
-def ball(policy: Policy, centre: Point, radius: Fraction) -> Ball:
-    """Return a ball on the grid that holds all x >= the domain's lower corner within a radius of a centre.
+def balls(policy: Policy, centres: Sequence[Point], radius: Fraction, limits: Limits) -> tuple[Ball, ...]:
+    """Return balls on the grid that hold all x >= the domain's lower corner within a radius of a centre.
 
-    Raises Rejected `outside-domain`, or Declined `property-form` where inputs have several scales.
+    Raises Rejected `outside-domain`, or Declined `property-form` where inputs have several scales, `property-range` or `limit-reached`.
     """
+    _require_few(len(centres))
     if len(policy.inputs.scale) != 1:
         raise _form("the commitment has a scale for each input", "a ball needs one common scale of all inputs")
+    return tuple(_ball(policy, centre, radius, limits) for centre in centres)
+
+
+def _ball(policy: Policy, centre: Point, radius: Fraction, limits: Limits) -> Ball:
+    spend(limits, len(centre), (*centre, *policy.inputs.offset, *policy.inputs.scale, radius), "rounding a ball of the property")
     require_domain(policy, centre, centre)
     scale, grid = policy.inputs.scale[0], 1 << policy.input_scale
-    exact = [(value - offset) * scale * grid for value, offset in zip(centre, spread(policy, policy.inputs.offset), strict=True)]
-    snapped = tuple(floor(value + Fraction(1, 2)) for value in exact)
-    squares = sum(((value - near) ** 2 for value, near in zip(exact, snapped, strict=True)), Fraction(0))
-    moved = Fraction(isqrt(ceil(squares * (1 << 40))) + 1, 1 << 20) if squares else Fraction(0)
+    mapped = [(value - offset) * scale * grid for value, offset in zip(centre, spread(policy, policy.inputs.offset), strict=True)]
+    snapped = tuple(floor(value + Fraction(1, 2)) for value in mapped)
+    squares = sum(ceil((value - near) ** 2 * (1 << 40)) for value, near in zip(mapped, snapped, strict=True))
+    moved = Fraction(isqrt(squares) + 1, 1 << 20) if squares else Fraction(0)
     return Ball(snapped, ceil(radius * scale * grid + moved))
 
 
-def on_grid(policy: Policy, point: Point) -> Box:
+def on_grid(policy: Policy, point: Point, limits: Limits) -> Box:
     """Return the box that is one point; raises Rejected `outside-domain`, or `claim-mismatch` for a point between the grid's."""
-    box = _box(policy, point, point)
+    box = _box(policy, point, point, limits)
     if any(box.width):
         raise Rejected("claim-mismatch", f"the point is not on the grid of 1/{1 << policy.input_scale} of the commitment", where="claim.given.point")
     return box
@@ -157,7 +174,7 @@ def require_domain(policy: Policy, lower: Point, upper: Point) -> None:
     ends = (spread(policy, values) for values in (policy.inputs.lower, policy.inputs.upper))
     for index, (low, high, least, most) in enumerate(zip(lower, upper, *ends, strict=True)):
         if not least <= low <= high <= most:
-            raise Rejected("outside-domain", f"input {index} goes from {low} to {high}, and the commitment's domain from {least} to {most}",
+            raise Rejected("outside-domain", f"input {index} goes from {_shown(low)} to {_shown(high)}, and the domain from {least} to {most}",
                            where="property", fix="ask about inputs of the domain, which `certify show` of the commitment prints")
 
 
@@ -166,7 +183,24 @@ def spread(policy: Policy, values: Point) -> Point:
     return values * policy.size(0) if len(values) == 1 else values
 
 
-def _box(policy: Policy, lower: Point, upper: Point) -> Box:
+def spend(limits: Limits, count: int, numbers: Sequence[Fraction], what: str) -> None:
+    """Charge arithmetic with so many rationals, none longer than the longest two of `numbers` together; raises Declined `limit-reached`."""
+    longest = max((max(value.numerator.bit_length(), value.denominator.bit_length()) for value in numbers), default=0)
+    limits.spend(count * (_NUMBER + _SQUARE * (longest // 64) ** 2), what)
+
+
+def _require_few(count: int) -> None:
+    if count > MOST_BOXES:
+        raise Declined("property-range", f"{count} boxes", where="property", fix=f"at most {MOST_BOXES} are taken: ask in several files")
+
+
+def _shown(value: Fraction) -> str:
+    """Return a rational, or a word for one that is too long to be read."""
+    return "a long number" if max(value.numerator.bit_length(), value.denominator.bit_length()) > 1 << 12 else str(value)
+
+
+def _box(policy: Policy, lower: Point, upper: Point, limits: Limits) -> Box:
+    spend(limits, len(lower), (*lower, *upper, *policy.inputs.offset, *policy.inputs.scale), "rounding a box of the property")
     require_domain(policy, lower, upper)
     grid, offsets, scales = 1 << policy.input_scale, spread(policy, policy.inputs.offset), spread(policy, policy.inputs.scale)
     ends = list(zip(lower, upper, offsets, scales, repeat(grid)))
@@ -175,16 +209,9 @@ def _box(policy: Policy, lower: Point, upper: Point) -> Box:
     return Box(low, tuple(last - first for first, last in zip(low, high, strict=True)))
 
 
-_Key = tuple[tuple[tuple[int, Fraction], ...], Fraction, bool]
-
-
-def _key(row: Row) -> _Key:
-    """Return a row of outputs in a form that can be compared."""
-    return tuple(sorted(row.outputs.items())), row.constant, row.strict
-
-
-def _outputs(part: Part) -> frozenset[tuple[_Key, ...]]:
-    return frozenset(tuple(map(_key, conjunct)) for conjunct in part.conjuncts)
+def _key(row: Row) -> str:
+    """Return a row of outputs in a form that can be compared: text, for hashes of rationals are easily made to collide."""
+    return " ".join((*(f"{index}:{exact(value)}" for index, value in sorted(row.outputs.items())), exact(row.constant), str(row.strict)))
 
 
 def _form(what: str, fix: str) -> Declined:

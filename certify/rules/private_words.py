@@ -13,7 +13,7 @@ from certify_zk.group import group
 from certify_zk.statement import Statement
 
 _WORD = Nullable(Text(r"[ -~]+"))
-_DAY = Text(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(T([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ)?")
+_DAY = Text(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)?")
 CONTEXT = Record({"audience": _WORD, "nonce": _WORD, "expires": Nullable(_DAY)})
 """What an argument is bound to beside its statement."""
 

@@ -67,7 +67,7 @@ def network(rng: np.random.Generator, sizes: tuple[int, ...], columns: int, mode
                   InputMap.uniform(offset, scale, offset, offset + 4), input_scale=6)
     model = Model(tuple(rng.integers(-3 << 11, 3 << 11, (b, a)) for a, b in pairwise(sizes)),
                   tuple(rng.integers(-1 << 11, 1 << 11, b) for b in sizes[1:]))
-    some = Statement((private.private_statement.boxes(made, [((offset,) * sizes[0], (offset + 4,) * sizes[0])])), _anything(sizes[-1]))
+    some = Statement(private.private_statement.boxes(made, [((offset,) * sizes[0], (offset + 4,) * sizes[0])], Limits()), _anything(sizes[-1]))
     chosen = choose(100, 1, columns, 4 * columns, COUNTS)
     sizes_of = {"uses": 1, "queries": chosen.queries, "pads": chosen.code.pads, "columns": columns, "codeword": 4 * columns}
     return replace(fitted(made, model, [some]), **sizes_of), model

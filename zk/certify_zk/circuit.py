@@ -99,7 +99,7 @@ class _Builder:
     """Collects values, blocks and relations; names of a region's values begin with `prefix`."""
 
     def __init__(self, policy: Policy, statement: Statement) -> None:
-        self.policy, self.statement = policy, statement
+        self.policy, self.statement, self.top = policy, statement, Interval(0, policy.input_top)
         self.values: dict[str, Value] = {}
         self.blocks: dict[str, Block] = {}
         self.relations: list[Relation] = []
@@ -132,10 +132,9 @@ class _Builder:
 
     def _region(self, region: Box | Ball) -> None:
         policy = self.policy
-        top = Interval(0, policy.input_top)
-        self._public(f"{self.prefix}start", (policy.size(0),), top)
+        self._public(f"{self.prefix}start", (policy.size(0),), self.top)
         if isinstance(region, Box):
-            self._public(f"{self.prefix}width", (policy.size(0),), top)
+            self._public(f"{self.prefix}width", (policy.size(0),), self.top)
         else:
             self._public(f"{self.prefix}radius", (1,), RADIUS)
         passes = range(1, policy.depth + 1)

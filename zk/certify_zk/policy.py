@@ -133,7 +133,7 @@ class InputMap:
     def require(self, inputs: int) -> None:
         """Raise Declined `commitment-limit` unless scales are positive, the domain is non-empty, begins at 0 or above, and has one form."""
         for name, values in (("offset", self.offset), ("scale", self.scale), ("lower", self.lower), ("upper", self.upper)):
-            if len(values) not in (1, inputs) or (len(values) > 1 and len(set(values)) == 1):
+            if len(values) not in (1, inputs) or (len(values) > 1 and all(value == values[0] for value in values)):
                 raise _limit(f"{len(values)} entries of {name} for {inputs} inputs", "give one entry if all are equal, else one an input")
         if min(self.scale) <= 0:
             raise _limit("a scale of the inputs is not positive", "scales are above 0")

@@ -7,7 +7,9 @@ values with them, so widths that hold for a policy hold for each of its certific
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from certify.errors import Declined, Rejected
 from certify_zk.policy import Policy
@@ -19,6 +21,9 @@ RADIUS = Interval(0, (1 << 24) - 1)
 GAP = Interval(0, (1 << 32) - 1)
 MOST_ROWS = 1 << 12
 MOST_BOXES = 1 << 12
+MOST_COEFFICIENTS = 1 << 24
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,7 @@ class Statement:
             if not 0 <= self.asked.output < outputs or not GAP.low <= self.asked.gap <= GAP.high:
                 raise _range("an output or a gap of scores outside its range", f"there are {outputs} outputs; a gap is from 0 to {GAP.high} units")
             return
-        rows, thresholds = self.asked.coefficients, self.asked.thresholds
+        rows, thresholds = require_rows(self.asked.coefficients, outputs), self.asked.thresholds
         if not 1 <= len(rows) <= MOST_ROWS or len(rows) != len(thresholds) or any(len(row) != outputs for row in rows):
             raise _range("rows that don't fit", f"a statement has 1 to {MOST_ROWS} rows, each of {outputs} coefficients and a threshold")
         if any(not COEFFICIENT.low <= c <= COEFFICIENT.high for row in rows for c in row):
@@ -95,9 +100,16 @@ class Statement:
 
 def robust(regions: tuple[Box | Ball, ...], outputs: int, label: int, margin: int = 1) -> Statement:
     """Return the statement that the label's output exceeds each other one by `margin` units of totals or more."""
-    others = [c for c in range(outputs) if c != label]
+    others = require_rows([c for c in range(outputs) if c != label], outputs)
     rows = tuple(tuple((o == label) - (o == c) for o in range(outputs)) for c in others)
     return Statement(regions, Rows(rows, (margin,) * len(others)))
+
+
+def require_rows(rows: Sequence[T], outputs: int) -> Sequence[T]:
+    """Return what rows are made of, before they are; raises Declined `property-range` for too many."""
+    if len(rows) > MOST_ROWS or len(rows) * outputs > MOST_COEFFICIENTS:
+        raise _range(f"{len(rows)} rows of {outputs} coefficients", f"at most {MOST_ROWS} rows, and {MOST_COEFFICIENTS} coefficients, are taken")
+    return rows
 
 
 def _range(what: str, fix: str) -> Declined:
