@@ -57,14 +57,14 @@ def test_boxes_hold_what_is_asked_and_are_no_larger_than_the_grid_needs() -> Non
         sides = [tuple(low + part * (high - low) for part in parts)
                  for parts, low, high in zip(share, policy.inputs.lower, policy.inputs.upper, strict=True)]
         ends = list(zip(*sides, strict=True))
-        (box,) = ps.boxes(policy, [(ends[0], ends[1])])
+        (box,) = ps.boxes(policy, [(ends[0], ends[1])], Limits())
         for index, (low, width) in enumerate(zip(box.lower, box.width, strict=True)):
             first, last = (mapped(policy, end[index], index) for end in ends)
             assert low <= first <= last <= low + width and first - low < 1 and low + width - last < 1 and low >= 0
         if any(a < b for a, b in zip(*ends, strict=True)):
-            refused("outside-domain", ps.boxes, policy, [(ends[1], ends[0])])
+            refused("outside-domain", ps.boxes, policy, [(ends[1], ends[0])], Limits())
         beyond = (policy.inputs.upper[0] + Fraction(1, 10**30), ends[1][1])
-        refused("outside-domain", ps.boxes, policy, [(ends[0], beyond)])
+        refused("outside-domain", ps.boxes, policy, [(ends[0], beyond)], Limits())
 
 
 def test_rows_keep_outputs_out_of_the_unsafe_set_and_ask_for_no_more() -> None:
@@ -78,7 +78,7 @@ def test_rows_keep_outputs_out_of_the_unsafe_set_and_ask_for_no_more() -> None:
         c = [Fraction(repr(float(v))) for v in c]
         parts = asked(unsafe)
         try:
-            made = ps.rows(POLICY, parts)
+            made = ps.rows(POLICY, parts, Limits())
         except CertifyError as trouble:
             assert trouble.code == "property-range"
             continue
@@ -95,7 +95,7 @@ def test_strict_rows_of_vnnlib_2_let_equality_be_safe() -> None:
     text = ("(vnnlib-version <2.0>) (declare-network N (declare-input X float32 [2]) (declare-output Y float32 [3])) "
             "(assert (>= X[0] 0.0)) (assert (<= X[0] 0.5)) (assert (>= X[1] 0.0)) (assert (<= X[1] 0.5)) (assert ({} Y[0] 0.5))")
     for word, threshold in (("<", 1 << 15), ("<=", (1 << 15) + 1)):
-        assert ps.rows(POLICY, found(text.format(word), "vnnlib-2")) == Rows(((1, 0, 0),), (threshold,))
+        assert ps.rows(POLICY, found(text.format(word), "vnnlib-2"), Limits()) == Rows(((1, 0, 0),), (threshold,))
     with pytest.raises(CertifyError) as caught:
         ps.label(found(text.format("<"), "vnnlib-2"), 3)
     assert caught.value.code == "property-form"
@@ -129,23 +129,23 @@ def test_balls_hold_every_input_of_the_asked_one() -> None:
         policy = replace(POLICY, inputs=InputMap.uniform(offset, scale, offset, offset + 7), input_scale=int(rng.integers(2, 10)))
         centre = tuple(offset + Fraction(int(v), 1000) for v in rng.integers(0, 7001, 2))
         radius = Fraction(int(rng.integers(1, 3000)), 1000)
-        made = ps.ball(policy, centre, radius)
+        (made,) = ps.balls(policy, [centre], radius, Limits())
         for _ in range(4):
             turn = Fraction(int(rng.integers(-1000, 1001)), 1000)
             way = (2 * turn / (1 + turn * turn), (1 - turn * turn) / (1 + turn * turn))  # of length 1, exactly
             moved = [mapped(policy, c + radius * w, i) for i, (c, w) in enumerate(zip(centre, way, strict=True))]
             assert sum((v - c) ** 2 for v, c in zip(moved, made.centre, strict=True)) <= made.radius**2
         assert made.radius <= radius * scale * (1 << policy.input_scale) + 3
-    refused("property-form", ps.ball, random_policy(rng), (Fraction(0), Fraction(0)), Fraction(1))
+    refused("property-form", ps.balls, random_policy(rng), [(Fraction(0), Fraction(0))], Fraction(1), Limits())
 
 
 def test_margins_and_points_are_on_their_grids() -> None:
     assert ps.units(POLICY, Fraction(3, 1 << 16)) == 3
     for margin in (Fraction(0), Fraction(-1, 1 << 16), Fraction(1, 1 << 17), Fraction(1, 3)):
         refused("claim-mismatch", ps.units, POLICY, margin)
-    assert ps.on_grid(POLICY, (Fraction(1, 4096), Fraction(1))).lower == (1, 4096)
-    refused("claim-mismatch", ps.on_grid, POLICY, (Fraction(1, 8192), Fraction(1)))
-    refused("outside-domain", ps.on_grid, POLICY, (Fraction(2), Fraction(1)))
+    assert ps.on_grid(POLICY, (Fraction(1, 4096), Fraction(1)), Limits()).lower == (1, 4096)
+    refused("claim-mismatch", ps.on_grid, POLICY, (Fraction(1, 8192), Fraction(1)), Limits())
+    refused("outside-domain", ps.on_grid, POLICY, (Fraction(2), Fraction(1)), Limits())
 
 
 def test_commitments_are_read_in_one_form() -> None:

@@ -137,7 +137,7 @@ def _features(schema: Schema, decision: int) -> tuple[str, ...]:
 def _admissible(feature: Feature) -> str:
     if feature.kind == "one-hot":
         return f"{len(feature.columns)} columns"
-    return (" to " if feature.ranged else ", ").join(str(value) for value, in feature.points)
+    return (" to " if feature.ranged else ", ").join(map(str, feature.values))
 
 
 def sentence(claim: Claim) -> str:

@@ -46,7 +46,7 @@ def schema_lines(data: bytes, limits: Limits) -> list[str]:
     rule = "the highest output" if found.favourable_above is None else f"1 where the output is above {found.favourable_above}, else 0"
     lines = [f"decision  {rule}"]
     for feature in found.features:
-        ends = [", ".join(map(str, point)) for point in feature.points]
+        ends = list(map(str, feature.values))
         admissible = " to ".join(ends) if feature.ranged else f"{len(feature.columns)} columns" if feature.kind == "one-hot" else ", ".join(ends)
         lines.append(f"feature   {feature.name}: {feature.kind}, {admissible}{', sensitive' if feature.sensitive else ''}"
                      f"{f', tolerance {feature.tolerance}' if feature.tolerance else ''}")
