@@ -60,8 +60,7 @@ class Limits:
 
     def within(self, amount: int, limit: str, what: str) -> None:
         """Raise Declined `limit-reached` if `amount` of `what` exceeds the limit named `limit`."""
-        most = getattr(self, limit)
-        if amount > most:
+        if amount > (most := getattr(self, limit)):
             raise Declined("limit-reached", f"{what}: {amount} exceeds the limit {limit} = {most}",
                            fix="raise the limit in the Python API (certify.Limits) if you trust the source of the file")
 

@@ -52,9 +52,9 @@ def test_lies_in_one_value(some: Problem, lies: Mapping[str, Callable[[Integers]
 
 def test_one_weight_of_a_kernel() -> None:
     given = case(*CONVOLUTIONS["conv-dense"])
-    table = np.array(given.tables["weight1.plus.0"]).astype(np.int64)
+    table = np.array(given.tables["kernel1.plus.0"]).astype(np.int64)
     table[0, 0] += 1
-    given = given.tampered({"weight1.plus.0": table})
+    given = given.tampered({"kernel1.plus.0": table})
     assert played(given) == expected(given) == "argument-constraints"
 
 
