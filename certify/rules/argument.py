@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,13 +27,15 @@ from certify.errors import Rejected
 from certify.fields import Record
 from certify.limits import Limits
 from certify.readers.commitment import Commitment
-from certify_zk import dialogue, hyrax, verifier
-from certify_zk.hyrax import HyraxArgument
+from certify_zk import dialogue, verifier
 from certify_zk.ligero import Opening
 from certify_zk.pads import PadOpening
 from certify_zk.soundness import Ledger
 from certify_zk.statement import Statement
 from certify_zk.verifier import Argument
+
+if TYPE_CHECKING:
+    from certify_zk.hyrax import HyraxArgument
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -42,7 +43,7 @@ _WORDS, _BYTES = ArraySpec("<u8", 2), ArraySpec("|u1", 2)
 _OF_WORDS = ("messages", "u1", "u2", "model_columns", "cert_columns", "pad_u", "pad_linear", "pad_product", "pad_columns")
 _OF_BYTES = ("roots", "model_salts", "model_paths", "cert_salts", "cert_paths", "pad_salts", "pad_paths")
 _ARRAYS = {**dict.fromkeys(_OF_WORDS, _WORDS), **dict.fromkeys(_OF_BYTES, _BYTES)}
-_OF_HYRAX = tuple(field.name for field in fields(HyraxArgument))
+_OF_HYRAX = ("model_rows", "rows", "slots", "messages", "first", "responses")
 LIGERO = EvidenceSpec("ligero", 1, Record({}), _ARRAYS, required=frozenset(_ARRAYS))
 HYRAX = EvidenceSpec("hyrax", 1, Record({}), dict.fromkeys(_OF_HYRAX, _BYTES), required=frozenset(_OF_HYRAX))
 BACKENDS = {spec.kind: spec for spec in (LIGERO, HYRAX)}
@@ -75,7 +76,8 @@ def establish(commitment: Commitment, statement: Statement, claim: bytes, eviden
         raise Rejected("argument-malformed", f"the evidence is {evidence.kind}, and the commitment is for {commitment.policy.backend}",
                        where="evidence.kind")
     if evidence.kind == HYRAX.kind:
-        given = HyraxArgument(**{name: evidence.arrays[name] for name in _OF_HYRAX})
+        from certify_zk import hyrax  # what a verdict doesn't need isn't imported
+        given = hyrax.HyraxArgument(**{name: evidence.arrays[name] for name in _OF_HYRAX})
         return hyrax.verify(commitment.policy, commitment.root, statement, claim, given, limits, commitment.model_rows)
     return verifier.verify(commitment.policy, commitment.root, statement, claim, decoded(evidence.arrays), limits, commitment.model_rows)
 
@@ -94,7 +96,7 @@ def decoded(arrays: Arrays) -> Argument:
 
 def encoded(made: Argument | HyraxArgument) -> Arrays:
     """Return the arrays of an argument; raises ValueError for one in clear mode, which no file holds."""
-    if isinstance(made, HyraxArgument):
+    if not isinstance(made, Argument):
         return {name: np.ascontiguousarray(getattr(made, name), "|u1") for name in _OF_HYRAX}
     pads, opening = made.pads, made.opening
     if pads is None:
