@@ -172,9 +172,22 @@ def test_long_numbers_of_a_commitment_are_charged_for_each_box() -> None:
     corners = [((Fraction(1),) * 300, (Fraction(2),) * 300)]
     limits = Limits().fresh()
     box, = private_statement.boxes(policy, corners, limits)
-    assert set(box.width) == {4097} and limits.spent > 300 * 31**2 * 64
+    assert set(box.width) == {4097} and limits.spent > 300 * 31**2 * 32
     limits = Limits(work=1 << 28).fresh()
     refused("limit-reached", private_statement.boxes, policy, corners * 4000, limits)
+
+
+def test_long_numbers_of_a_domain_are_rounded_once_or_charged_for_each_input() -> None:
+    """A commitment of 8 kB took 27 seconds to read, and a minute for its circuit."""
+    size = 65536
+    start, scale, low = (Fraction(10**998 + k, 10**998 + 7 * k + 2) for k in (3, 5, 11))
+    policy = simple(size, 1, inputs=InputMap((-start,), (scale,), (low,), (low + 1,)))
+    limits = Limits(work=1 << 26).fresh()
+    assert read_commitment(encode_commitment(Commitment(policy, 1, bytes(32))), limits).policy == policy
+    ends = policy.inputs.domain(size, 12)
+    assert len(ends[0]) == len(ends[1]) == size and ends == tuple((end,) * size for end, in policy.inputs.domain(1, 12))
+    policy = replace(policy, inputs=replace(policy.inputs, offset=tuple(Fraction(-k) for k in range(1, size + 1))))
+    refused("limit-reached", read_commitment, encode_commitment(Commitment(policy, 1, bytes(32))), Limits())
 
 
 def test_a_ball_around_long_numbers_is_rounded_input_by_input() -> None:

@@ -10,6 +10,7 @@ inputs x -> (x - offset) scale. Everything that an argument's verifier sizes its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,6 +22,8 @@ from certify.limits import Limits
 from certify_zk.policy import BACKENDS, LEVELS, MOST_DEPTH, MOST_SIZE, Conv, Dense, InputMap, Layer, Policy
 
 FORMAT = "certify/commitment"
+_BYTE, _TIMES = 1000, 4
+"""Operations for a byte; how often a check rounds the domain."""
 _BITS = Integer(0, 64)
 _SIZE = Integer(1, MOST_SIZE)
 LAYERS = {
@@ -63,6 +66,7 @@ def read_commitment(data: bytes, limits: Limits) -> Commitment:
     Raises Declined `commitment-malformed` for other bytes than the canonical ones, `commitment-limit` or `commitment-unit` for a policy that is not
     within the limits, `limit-reached` for the file's size.
     """
+    limits.spend(_BYTE * len(data), "reading the commitment")
     try:
         found = RECORD.decode(canonical.parse(data, limits, "commitment"), "commitment")
         layers = tuple(_layer(layer, f"commitment.layers[{index}]") for index, layer in enumerate(found["layers"]))
@@ -72,8 +76,16 @@ def read_commitment(data: bytes, limits: Limits) -> Commitment:
     numbers = {name: found[name] for name in RECORD.fields if name not in ("format", "version", "layers", "modes", "tau", "inputs", "model_rows",
                                                                           "root")}
     policy = Policy(layers, found["modes"], found["tau"], InputMap(**found["inputs"]), **numbers)
+    rationals = [value for values in found["inputs"].values() for value in values]
+    limits.spend(_TIMES * arithmetic(policy.inputs.different(policy.size(0)), rationals), "rounding the domain of a commitment")
     policy.require()
     return Commitment(policy, found["model_rows"], bytes.fromhex(found["root"]))
+
+
+def arithmetic(count: int, numbers: Sequence[Fraction]) -> int:
+    """Return operations, for `Limits.spend`, of a few steps of arithmetic with `count` rationals as long as the longest of these."""
+    words = max((value.numerator.bit_length() + value.denominator.bit_length() for value in numbers), default=0) // 64
+    return count * ((1 << 13) + (words * words << 5))
 
 
 def encode_commitment(commitment: Commitment) -> bytes:

@@ -21,6 +21,7 @@ from certify.errors import Declined, Rejected, malformed
 from certify.fields import Choice, Field, ListOf, MapOf, Rational, Record, Text
 from certify.limits import Limits
 
+_BYTE = 1000  # operations for a byte
 _NAME = Text(r"[A-Za-z0-9_.-]+", 64)
 _RANGE: Mapping[str, Field] = {"name": _NAME, "lower": Rational(), "upper": Rational()}
 _KINDS = {
@@ -115,6 +116,7 @@ _SCHEMA = Record({"decision": _Decision(), "features": ListOf(_Feature(), 1, 1 <
 
 def read_schema(data: bytes, limits: Limits) -> Schema:
     """Return the schema in the bytes of a file; raises Declined `schema-malformed`, `schema-range` or `limit-reached`."""
+    limits.spend(_BYTE * len(data), "reading the schema")
     try:
         found = _SCHEMA.decode(canonical.parse(data, limits, "schema"), "schema")
     except Rejected as trouble:

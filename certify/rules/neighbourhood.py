@@ -55,7 +55,7 @@ class Neighbourhoods:
         self._labels = None if labels is None else _labels(labels, limits)
         self.subtract, self.divide = (_per_input(given[name], network, name) for name in ("subtract", "divide"))
         self.reach = radius * (given["scale"] if given["radius_unit"] == "raw" else 1)
-        numbers = [given["scale"], radius, *(clip or ()), *set(self.subtract), *set(self.divide)]
+        numbers = [given["scale"], radius, *(clip or ()), *self.subtract, *self.divide]
         self._words = max(v.numerator.bit_length() + v.denominator.bit_length() for v in numbers) // 16
 
     def centre(self, row: int) -> tuple[Fraction, ...]:

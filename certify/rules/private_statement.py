@@ -15,16 +15,13 @@ from math import ceil, floor, gcd, isqrt, lcm
 
 from certify.errors import Declined, Rejected
 from certify.limits import Limits
-from certify.readers.commitment import Commitment
+from certify.readers.commitment import Commitment, arithmetic
 from certify.readers.formula import Parts, Row, exact, parts
 from certify.readers.vnnlib1 import read_vnnlib1
 from certify_zk.policy import Policy
 from certify_zk.statement import COEFFICIENT, MOST_BOXES, Ball, Box, Rows, require_rows
 
 Point = tuple[Fraction, ...]
-
-_NUMBER, _SQUARE = 1 << 13, 1 << 6
-"""Operations for an input of a box or a coefficient of a row; and, for long numbers, for the square of their 64-bit words."""
 
 
 def read_property(data: bytes, format: str, commitment: Commitment, limits: Limits) -> Parts:
@@ -184,9 +181,8 @@ def spread(policy: Policy, values: Point) -> Point:
 
 
 def spend(limits: Limits, count: int, numbers: Sequence[Fraction], what: str) -> None:
-    """Charge arithmetic with so many rationals, none longer than the longest two of `numbers` together; raises Declined `limit-reached`."""
-    longest = max((max(value.numerator.bit_length(), value.denominator.bit_length()) for value in numbers), default=0)
-    limits.spend(count * (_NUMBER + _SQUARE * (longest // 64) ** 2), what)
+    """Charge a few steps of arithmetic with so many rationals, as long as the longest of `numbers`; raises Declined `limit-reached`."""
+    limits.spend(arithmetic(count, numbers), what)
 
 
 def _require_few(count: int) -> None:

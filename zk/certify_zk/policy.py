@@ -125,10 +125,9 @@ class InputMap:
 
     def domain(self, inputs: int, input_scale: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return the ends of the domain, shifted and rounded outward onto the grid of inputs."""
-        offset, scale, lower, upper = (self._spread(values, inputs) for values in (self.offset, self.scale, self.lower, self.upper))
-        mapped = [((low - o) * s * (1 << input_scale), (high - o) * s * (1 << input_scale))
-                  for o, s, low, high in zip(offset, scale, lower, upper, strict=True)]
-        return tuple(floor(low) for low, _ in mapped), tuple(ceil(high) for _, high in mapped)
+        mapped = [((low - o) * s * (1 << input_scale), (high - o) * s * (1 << input_scale)) for o, s, low, high in self._entries(inputs)]
+        lower, upper = tuple(floor(low) for low, _ in mapped), tuple(ceil(high) for _, high in mapped)
+        return (lower, upper) if len(mapped) == inputs else (lower * inputs, upper * inputs)
 
     def require(self, inputs: int) -> None:
         """Raise Declined `commitment-limit` unless scales are positive, the domain is non-empty, begins at 0 or above, and has one form."""
@@ -137,8 +136,7 @@ class InputMap:
                 raise _limit(f"{len(values)} entries of {name} for {inputs} inputs", "give one entry if all are equal, else one an input")
         if min(self.scale) <= 0:
             raise _limit("a scale of the inputs is not positive", "scales are above 0")
-        offset, lower, upper = (self._spread(values, inputs) for values in (self.offset, self.lower, self.upper))
-        if any(not o <= low < high for o, low, high in zip(offset, lower, upper, strict=True)):
+        if any(not o <= low < high for o, _, low, high in self._entries(inputs)):
             raise _limit("the domain is empty, or begins below the offset", "the smallest input must become 0 or more")
 
     @staticmethod
@@ -146,9 +144,14 @@ class InputMap:
         """Return the map with the same numbers for all inputs."""
         return InputMap(*((Fraction(value),) for value in (offset, scale, lower, upper)))
 
-    @staticmethod
-    def _spread(values: tuple[Fraction, ...], inputs: int) -> tuple[Fraction, ...]:
-        return values * inputs if len(values) == 1 else values
+    def different(self, inputs: int) -> int:
+        """Return how many inputs may have different numbers: one, or all."""
+        return inputs if any(len(values) > 1 for values in (self.offset, self.scale, self.lower, self.upper)) else 1
+
+    def _entries(self, inputs: int) -> Iterator[tuple[Fraction, ...]]:
+        """Return offset, scale, lower and upper of each input, once where all inputs have the same."""
+        count, columns = self.different(inputs), (self.offset, self.scale, self.lower, self.upper)
+        return zip(*(values * count if len(values) == 1 else values for values in columns), strict=True)
 
 
 UNIT_CUBE = InputMap.uniform(0, 1, 0, 1)
