@@ -20,7 +20,8 @@ from certify.cli.trusted import digest
 _CORE = ("numpy", "python-flint", "cryptography", "click", "rich")
 _EXTRAS = {"nn": {"onnx": "converting models with external weights", "onnxruntime": "what a float32 run does at a counterexample",
                   "scipy": "points of regions with linear input constraints"},
-           "zk": {"numba": "proofs about private networks"},
+           "zk": {"numba": "proofs about private networks", "py-arkworks-bls12381": "certificates of the backend hyrax",
+                  "py-ecc": "the same, checked a second way (verify --reference)"},
            "grid": {"highspy": "proofs about power networks", "networkx": "drawings of power networks in reports"}}
 
 
