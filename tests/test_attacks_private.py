@@ -498,7 +498,7 @@ def test_forged_cells_of_odd_circuits() -> None:
 @pytest.mark.slow
 def test_forged_cells_of_many_odd_circuits() -> None:
     rng = np.random.default_rng(12)
-    assert len({attack(rng) for _ in range(150)}) > 7
+    assert len({attack(rng) for _ in range(100)}) > 7
 
 
 # Widths
@@ -599,5 +599,5 @@ def test_no_admitted_relation_reaches_the_prime() -> None:
 
 @pytest.mark.slow
 def test_no_admitted_relation_of_many_policies_reaches_the_prime() -> None:
-    taken, most = admitted(np.random.default_rng(22), 6000)
-    assert taken > 2000 and most > PRIME >> 2
+    taken, most = admitted(np.random.default_rng(22), 4000)
+    assert taken > 1500 and most > PRIME >> 2
