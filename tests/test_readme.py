@@ -18,7 +18,7 @@ _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 # What differs between machines and versions of others: bytes of a counterexample, versions of a runtime, leaves of a search.
 _VARYING = ((re.compile(r"onnxruntime [0-9.]+"), "onnxruntime"), (re.compile(r"\(\d+ bytes\)"), "(bytes)"),
             (re.compile(r"outputs \[.*\]"), "outputs"), (re.compile(r"tree, \d+ leaves|leaves \d+ · shed|nodes \d+|\d+ attacks,"), "search"),
-            (re.compile(r"class \d has [-0-9.e]+"), "class"), (re.compile(r"(id|root) [0-9a-f]{64}"), r"\1"),
+            (re.compile(r"class \d has [-0-9.e]+"), "class"), (re.compile(r"(id|root|            sha256) [0-9a-f]{64}"), r"\1"),
             (re.compile(r"leaves \d+ · (wrong \d+ · open \d+) · smallest margin [-0-9.e]+"), r"leaves · \1"))
 
 
