@@ -62,7 +62,7 @@ def test_every_kind_has_mutants() -> None:
 def test_no_false_mutant_is_verified(kind: str, seed: int) -> None:
     counts = run(kind, 1000 + seed, 70 if kind in COSTLY else 500)
     assert counts["false accepts"] == 0
-    assert counts["false"] > (50 if kind in COSTLY else 100) and counts["verified"] > (2 if kind in COSTLY else 20) and counts["originals proved"] > 5
+    assert counts["false"] > (35 if kind in COSTLY else 100) and counts["verified"] > (2 if kind in COSTLY else 20) and counts["originals proved"] > 5
     assert all(counts[f"originals {side}"] >= 2 for side in KINDS[kind].SIDES)
 
 

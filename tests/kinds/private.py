@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, getcontext
 from fractions import Fraction
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -21,9 +22,11 @@ from certify import registry
 from certify.claims import private, private_fair
 from certify.limits import Limits
 from certify.readers.commitment import Commitment, encode_commitment
-from certify.rules.argument import PREMISES, bound, encoded
+from certify.rules.argument import bound, encoded, premises
 from certify_zk import owner
 from certify_zk.calibration import fitted
+from certify_zk.hyrax_prover import Points
+from certify_zk.hyrax_prover import prove as prove_by_points
 from certify_zk.policy import Dense, InputMap, Policy
 from certify_zk.prover import prove
 from certify_zk.soundness import choose
@@ -37,6 +40,8 @@ getcontext().prec = 60
 COSTLY = True
 """A mutant takes a tenth of a second, so fewer are tried."""
 SIDES = ("proved",)
+POINTS = find_spec("py_arkworks_bls12381") is not None
+"""Whether some networks are committed by points."""
 NOBODY: Mapping[str, Any] = {"audience": None, "nonce": None, "expires": None}
 
 
@@ -113,11 +118,22 @@ def sealed(policy: Policy, model: Model, kind: str, files: Mapping[str, tuple[st
     if not isinstance(seen, Witness):
         return None
     roles = {role: name for role, (name, _) in named.items()}
-    made = prove(policy, seen.circuit, statement, bound(known, roles, contents, given, says), seen.tables, rows, rng.bytes)
-    return Specimen(kind, named, dict(known.given.encode(given)), dict(known.says.encode(says)), "ligero", {}, dict(encoded(made)), sorted(PREMISES))
+    claim, made = bound(known, roles, contents, given, says), None
+    if isinstance(rows, Points):
+        made = prove_by_points(policy, statement, claim, seen.tables, rows, rng.bytes)
+    else:
+        made = prove(policy, seen.circuit, statement, claim, seen.tables, rows, rng.bytes)
+    commitment = Commitment(policy, owner.model_rows(policy), rows.root)
+    return Specimen(kind, named, dict(known.given.encode(given)), dict(known.says.encode(says)), policy.backend, {}, dict(encoded(made)),
+                    sorted(premises(commitment)))
 
 
 Maker = Callable[[np.random.Generator], tuple[Instance, Specimen] | None]
+
+
+def by_points(policy: Policy) -> Policy:
+    """Return the policy with the backend hyrax, which has no code."""
+    return replace(policy, backend="hyrax", columns=256, queries=0, pads=0, codeword=0)
 
 
 def maker(kind: str, columns: int = 512, modes: tuple[str, ...] = ("crown", "ibp")) -> Maker:
@@ -125,6 +141,8 @@ def maker(kind: str, columns: int = 512, modes: tuple[str, ...] = ("crown", "ibp
     def specimen(rng: np.random.Generator) -> tuple[Instance, Specimen] | None:
         sizes = (int(rng.integers(2, 4)), *(int(rng.integers(2, 4)) for _ in range(int(rng.integers(1, 3)))), 1 if kind == "private-fair" else 3)
         policy, model = network(rng, sizes, columns, modes)
+        if len(modes) > 1 and POINTS and rng.random() < 0.25:
+            policy = by_points(policy)
         centre = [policy.inputs.offset[0] + Fraction(int(rng.integers(40, 360)), 100) for _ in range(sizes[0])]
         width = Fraction(int(rng.integers(0, 20)), 1000) if kind in ("private-robust", "private-linear", "private-score") else Fraction(0)
         boxes = [([c - width for c in centre], [c + width for c in centre])]

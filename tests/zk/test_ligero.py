@@ -372,7 +372,8 @@ def test_trouble_names_the_array() -> None:
     with pytest.raises(Rejected) as caught:
         verify_claim(transcript, given.shape, given.roots, weights, point, value,
                      replace(opening, salts=_at(opening.salts, 1, lambda a: a[:-1])), Limits())
-    assert caught.value.where == "evidence.certificate_salts" and "another statement" in caught.value.what and "certificate_salts has " in caught.value.what
+    told = caught.value.what
+    assert caught.value.where == "evidence.certificate_salts" and "another statement" in told and "certificate_salts has " in told
     with pytest.raises(Rejected) as caught:
         verify_claim(given.start()[0], given.shape, given.roots, weights, point, value,
                      replace(opening, salts=_at(opening.salts, 1, lambda a: a[:, :-1])), Limits())
