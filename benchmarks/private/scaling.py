@@ -152,9 +152,9 @@ def decimal(value: int, unit: int = UNIT) -> str:
     return f"{Decimal(value) / unit:f}"
 
 
-def write_question(folder: Path, points: Any, eps: int, unsafe: Sequence[str]) -> None:
-    """Write the property that one of some comparisons of ten outputs holds in a box around one of the points."""
-    lines = [f"(declare-const X_{i} Real)" for i in range(points.shape[1])] + [f"(declare-const Y_{o} Real)" for o in range(10)]
+def write_question(folder: Path, points: Any, eps: int, outputs: int, unsafe: Sequence[str]) -> None:
+    """Write the property that one of some comparisons of outputs holds in a box around one of the points."""
+    lines = [f"(declare-const X_{i} Real)" for i in range(points.shape[1])] + [f"(declare-const Y_{o} Real)" for o in range(outputs)]
     boxes = [[(f"(>= X_{i} {decimal(max(x - eps, 0))})", f"(<= X_{i} {decimal(min(x + eps, UNIT))})") for i, x in enumerate(point)]
              for point in points.tolist()]
     if len(boxes) == 1:
@@ -206,11 +206,11 @@ def prepared_network(case: Case, folder: Path, sizes: Sequence[int], weights: Se
     label = int(outputs(weights, biases, points[0]).argmax())
     others = [c for c in range(sizes[-1]) if c != label]
     if case.mode == "crown" and case.boxes == 1:
-        write_question(folder, points, eps, [f"(<= Y_{label} Y_{c})" for c in others])
+        write_question(folder, points, eps, sizes[-1], [f"(<= Y_{label} Y_{c})" for c in others])
         return taken, ["private-robust", "model.commit", "question.vnnlib"]
     margins = loosest(folder, points, eps, label)
     below = [int(margin * UNIT) - (1 if margin >= 0 else 2) for margin in margins]
-    write_question(folder, points, eps, [f"(<= (- Y_{label} Y_{c}) {decimal(low)})" for c, low in zip(others, below, strict=True)])
+    write_question(folder, points, eps, sizes[-1], [f"(<= (- Y_{label} Y_{c}) {decimal(low)})" for c, low in zip(others, below, strict=True)])
     return taken, ["private-linear", "model.commit", "question.vnnlib"]
 
 
@@ -448,6 +448,7 @@ def main() -> None:
     parser.add_argument("--mode", action="append", choices=("crown", "ibp"), help="bounds of hidden layers; both if it is not given")
     parser.add_argument("--no-extra", action="store_true", help="without the 128-bit level, 20 boxes and the digits")
     parser.add_argument("--no-privacy", action="store_true", help="without the table of what pads cost")
+    parser.add_argument("--cold", action="store_true", help="without compiling kernels first")
     for name in ("--prove", "--twice", "--bare"):
         parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -457,7 +458,8 @@ def main() -> None:
         bare(given.widths)
     else:
         print(described(), flush=True)
-        warm_up()
+        if not given.cold:
+            warm_up()
         cases = [Case(int(width), mode) for width in given.widths for mode in given.mode or ("crown", "ibp")]
         cases += [] if given.no_extra else EXTRA
         scaling(cases, [] if given.no_privacy else [case for case in cases if case.boxes == 1 and case.level == 100 and case.width <= 1024])
