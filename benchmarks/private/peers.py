@@ -22,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "nn"))
 
 from machine import described, load
-from scaling import Case, Run, network, prepared_network, proved, run, warm_up, write_network
+from scaling import UNIT, Case, Run, network, prepared, proved, run, warm_up, write_network
 
 HOW = """each peer in an environment of its own, of Python 3.10 to 3.12:
   ezkl      pip install ezkl==23.0.5
@@ -93,9 +93,9 @@ def _bytes(value: int | None) -> str:
 def ours(name: str, mode: str, folder: Path) -> Row:
     """Return our line for a network; the question is the class on a box, or rows that hold where interval bounds are too weak for it."""
     sizes = tuple(map(int, name.split("-")))
-    committed, words = prepared_network(Case(sizes[1], mode), folder, sizes, *network(sizes))
-    told = proved(folder, words)
-    what = "class on a box" if words[0] == "private-robust" else "9 linear rows on a box"
+    case = Case(sizes, mode)
+    committed, told = prepared(case, folder), proved(folder, case.words)
+    what = "class on a box" if case.label else f"{sizes[-1] - 1} linear rows on a box"
     row = Row(f"certify, {'full' if mode == 'crown' else 'IBP'}", parameters(name), what, "no", "hidden", "100 bits, hashes only")
     row.steps = {"commit": committed, "prove": Run(told["cpu"], told["wall"], int(told["peak"] * 2**30)),
                  "verify": Run(told["verify"], told["verify_wall"], int(told["verify_peak"] * 2**30))}
@@ -113,7 +113,7 @@ def peer(tool: str, name: str, python: Path, folder: Path, seconds: float) -> Ro
     sizes = tuple(map(int, name.split("-")))
     weights, biases, points = network(sizes)
     write_network(folder, sizes, weights, biases)
-    x = (points[0] / 4096).tolist()
+    x = (points[0] / UNIT).tolist()
     (folder / "ezkl-input.json").write_text(json.dumps({"input_data": [x]}))
     (folder / "jst-input.json").write_text(json.dumps({"input": x}))
     return (_ezkl if tool == "ezkl" else _jstprove)(name, python, folder, seconds)
