@@ -53,7 +53,7 @@ LOOSE = -(1 << 46)
 class Case:
     """The sizes of a network's layers, the bounds of its hidden layers, how many boxes are asked about, and the level of the argument in bits.
 
-    `example` is the network of the examples; others have Gaussian weights.
+    `example` is the network of the examples; others have Gaussian weights. `eps` is the radius of the boxes in units of 1/4096.
     """
 
     sizes: tuple[int, ...]
@@ -61,17 +61,13 @@ class Case:
     boxes: int = 1
     level: int = 100
     example: bool = False
+    eps: int = 2
 
     @property
     def name(self) -> str:
         """The network as it is printed."""
         first, *hidden, last = self.sizes
         return f"{first}-{hidden[0]}^3-{last}" if len(hidden) == 3 and len(set(hidden)) == 1 else "-".join(map(str, self.sizes))
-
-    @property
-    def eps(self) -> int:
-        """The radius of the boxes, in units of 1/4096."""
-        return 6 if self.sizes[1] == 1024 else 2
 
     @property
     def label(self) -> bool:
@@ -91,7 +87,7 @@ class Case:
 
 def wide(width: int, mode: str, boxes: int = 1, level: int = 100) -> Case:
     """Return 784-n-n-n-10."""
-    return Case((784, width, width, width, 10), mode, boxes, level)
+    return Case((784, width, width, width, 10), mode, boxes, level, eps=6 if width == 1024 else 2)
 
 
 DIGITS_CASE = Case((64, 64, 64, 10), "crown", example=True)
@@ -209,7 +205,7 @@ def prepared(case: Case, folder: Path) -> Run:
 
     Other processes do it: what this one holds in memory would count as theirs, whose peak begins with what they are forked from.
     """
-    asked = json.dumps([case.sizes, case.mode, case.boxes, case.level, case.example])
+    asked = json.dumps([case.sizes, case.mode, case.boxes, case.level, case.example, case.eps])
     run([__file__, "--write", asked], folder)
     taken = commit(folder)
     if not case.example:
