@@ -2,7 +2,7 @@
 """Side by side with EZKL and JSTprove, which prove one inference where we prove a bound on a whole box: the same networks, each step in a process.
 
 The peers need environments of their own (`--how` prints the commands), which `--peers-python ezkl=PATH` and `jstprove=PATH` name; a peer without one
-is a line "not installed". What does not end within the limit is printed as such. Times hold the start-up of every process.
+is a line "not installed". What does not end within the limit, of CPU seconds, is printed as such. Times hold the start-up of every process.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def parameters(name: str) -> int:
     return sum(n * m + m for n, m in pairwise(map(int, name.split("-"))))
 
 
-def peer(tool: str, name: str, python: Path, folder: Path, seconds: float) -> Row:
+def peer(tool: str, name: str, python: Path, folder: Path, seconds: int) -> Row:
     """Return a peer's line for a network, as far as it came within so many seconds for each step."""
     sizes = tuple(map(int, name.split("-")))
     weights, biases, points = network(sizes)
@@ -121,7 +121,7 @@ def peer(tool: str, name: str, python: Path, folder: Path, seconds: float) -> Ro
     return (_ezkl if tool == "ezkl" else _jstprove)(name, python, folder, seconds)
 
 
-def _ezkl(name: str, python: Path, folder: Path, seconds: float) -> Row:
+def _ezkl(name: str, python: Path, folder: Path, seconds: int) -> Row:
     row = Row(PEERS["ezkl"], parameters(name), "one inference", "yes", "hidden (polycommit)", "about 100 bits, pairing BN254")
     _steps(row, {step: [ADAPTER, step] for step in ("compile", "srs", "setup", "witness", "prove", "verify")}, python, folder, seconds, {})
     if (folder / "proof.json").exists():
@@ -133,7 +133,7 @@ def _ezkl(name: str, python: Path, folder: Path, seconds: float) -> Row:
     return row
 
 
-def _jstprove(name: str, python: Path, folder: Path, seconds: float) -> Row:
+def _jstprove(name: str, python: Path, folder: Path, seconds: int) -> Row:
     row = Row(PEERS["jstprove"], parameters(name), "one inference", "no", "SHOWN: verify takes circuit and witness", "BN254, Hyrax; bits not stated")
     files = {"-c": "model.circuit", "-i": "jst-input.json", "-o": "outputs.json", "-w": "witness.bin", "-p": "proof.bin"}
 
@@ -153,13 +153,13 @@ def _jstprove(name: str, python: Path, folder: Path, seconds: float) -> Row:
     return row
 
 
-def _steps(row: Row, steps: Mapping[str, Sequence[str | Path]], python: Path, folder: Path, seconds: float, environment: Mapping[str, str]) -> None:
+def _steps(row: Row, steps: Mapping[str, Sequence[str | Path]], python: Path, folder: Path, seconds: int, environment: Mapping[str, str]) -> None:
     """Run the steps of a peer until one does not end or fails; its own figure for proving goes into the note."""
     for step, words in steps.items():
         try:
             row.steps[step] = run(words, folder, python, seconds, {"PYTHONPATH": "", **environment})
-        except TimeoutError:
-            row.note = f"{step} not finished in {seconds:g} s"
+        except TimeoutError as trouble:
+            row.note = f"{step} {trouble}"
             return
         except RuntimeError as trouble:
             row.note = f"{step} failed: {str(trouble).splitlines()[-1][:150]}"
@@ -168,7 +168,7 @@ def _steps(row: Row, steps: Mapping[str, Sequence[str | Path]], python: Path, fo
             row.note = f"its prover alone, without start-up: {float(told[1]):.2f} s of wall time"
 
 
-def table(names: Sequence[str], pythons: Mapping[str, Path], seconds: float) -> list[Row]:
+def table(names: Sequence[str], pythons: Mapping[str, Path], seconds: int) -> list[Row]:
     """Print the table and return its lines."""
     rows = []
     print(FIRST)
@@ -215,7 +215,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("networks", nargs="*", default=list(NETWORKS), help="sizes of layers; default: %(default)s")
     parser.add_argument("--peers-python", action="append", default=[], metavar="NAME=PATH", help=f"the interpreter of a peer: {', '.join(PEERS)}")
-    parser.add_argument("--time-limit", type=float, default=330, help="seconds for each step of a peer; default: %(default)s")
+    parser.add_argument("--time-limit", type=int, default=330, help="CPU seconds for each step of a peer; default: %(default)s")
     parser.add_argument("--cold", action="store_true", help="without compiling kernels first")
     parser.add_argument("--how", action="store_true", help="print how the peers are installed, and stop")
     options = parser.parse_args()

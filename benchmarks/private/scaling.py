@@ -44,6 +44,11 @@ except SystemExit as done:
     assert "numba" not in sys.modules, "the verifier imported numba"
     sys.exit(done.code)
 """
+LIMITED = """
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[1]), int(sys.argv[1]) + 5))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
 CHECKS = 3
 MEASURES = {"commit": "commit CPU s", "cpu": "prove CPU s", "warm": "warm CPU s", "peak": "peak GiB", "verify": "verify CPU s", "megabytes": "MB"}
 LOOSE = -(1 << 46)
@@ -110,29 +115,32 @@ class Run:
     peak: int
 
 
-def run(words: Sequence[str | Path], folder: Path, python: str | Path = sys.executable, seconds: float | None = None,
+def run(words: Sequence[str | Path], folder: Path, python: str | Path = sys.executable, seconds: int | None = None,
         environment: Mapping[str, str] | None = None) -> Run:
-    """Run a Python process with these words; raises RuntimeError with what it said if it fails, TimeoutError after so many seconds."""
-    paths = os.pathsep.join(path for path in sys.path if path)
+    """Run a Python process with these words; raises RuntimeError with what it said if it fails, TimeoutError after so many CPU seconds.
+
+    The limit is for each of its processes; a machine that is shared does not count against them, unless a step takes ten times as long.
+    """
     if environment is None:
-        environment = {"PYTHONPATH": paths}
+        environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     start = time.monotonic()
     with (folder / "said").open("w+b") as said:
-        process = subprocess.Popen([str(python), *map(str, words)], cwd=folder, stdout=said, stderr=subprocess.STDOUT,
-                                   env={**os.environ, **environment}, start_new_session=True)
-        usage, status = _waited(process, seconds)
+        limited = [] if seconds is None else ["-c", LIMITED, str(seconds), str(python)]
+        process = subprocess.Popen([sys.executable if limited else str(python), *limited, *map(str, words)], cwd=folder, stdout=said,
+                                   stderr=subprocess.STDOUT, env={**os.environ, **environment}, start_new_session=True)
+        usage, status = _waited(process, seconds and 10 * seconds)
         wall = time.monotonic() - start
         said.seek(0)
         text = said.read().decode(errors="replace")
-    if status is None:
-        raise TimeoutError(text[-2000:])
+    if status in (None, -signal.SIGXCPU):
+        raise TimeoutError(f"not finished after {usage.ru_utime + usage.ru_stime:.0f} CPU seconds, {wall:.0f} s of wall time")
     if status:
         raise RuntimeError(f"{' '.join(map(str, words[:4]))} ended with status {status}: {text[-2000:]}")
     return Run(usage.ru_utime + usage.ru_stime, wall, usage.ru_maxrss * 1024)
 
 
 def _waited(process: subprocess.Popen[bytes], seconds: float | None) -> tuple[Any, int | None]:
-    """Return the usage of a process that we started, that of its children included, and its status, None if its time was up."""
+    """Return the usage of a process that we started, that of its children included, and its status, None if its wall time was up."""
     end = time.monotonic() + (seconds or float("inf"))
     asked = False
     while True:
