@@ -35,7 +35,7 @@ PEERS = {"ezkl": "EZKL 23.0.5", "jstprove": "JSTprove 2.1.0"}
 ADAPTER = Path(__file__).parent / "peers" / "run_ezkl.py"
 FIRST = "the peers prove ONE INFERENCE, f(x) = y at one x with rounded weights; ours proves a bound on f over A WHOLE BOX: another statement"
 COLUMNS = (("tool", 15), ("parameters", 11), ("what is proved", 27), ("set-up CPU", 11), ("trusted?", 10), ("prove CPU", 10), ("wall", 8),
-           ("verify CPU", 11), ("proof bytes", 12), ("key bytes", 13), ("peak GiB", 9))
+           ("verify CPU", 11), ("proof bytes", 12), ("key bytes", 15), ("peak GiB", 9))
 REPORTED = (
     ("PANDA", "> 2.9 M", "robustness on a box", "about 240 s", "< 7.5 s", "yes"),
     ("FairZK", "47 M", "fairness, by spectral bounds", "343 s", "", "yes"),
