@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from hashlib import sha256
 
 import numpy as np
 import pytest
 
-from zk.hyrax_cases import commit, pointed, prove, verdict  # isort: skip  (skips the module where a package is missing)
+from zk.hyrax_cases import SLOW, commit, pointed, prove, verdict  # isort: skip  (skips the module where a package is missing)
 
 import py_ecc.optimized_bls12_381 as curve
 from py_arkworks_bls12381 import G1Point
@@ -16,12 +18,12 @@ from py_ecc.bls.hash_to_curve import hash_to_G1
 from py_ecc.bls.point_compression import compress_G1
 
 from certify.errors import Rejected
-from certify_zk.group import GENERATOR, MODULUS, TAG, Compiled, Group, Reference, decoded, encoded
+from certify_zk.group import GENERATOR, MODULUS, TAG, Compiled, Group, decoded, encoded
 from certify_zk.prime_field import R
 from zk.arguments import case
 from zk.test_argument import NETWORKS
 
-FAST, SLOW = Compiled(), Reference()
+FAST = Compiled()
 BOTH = pytest.mark.parametrize("group", [FAST, SLOW], ids=["compiled", "reference"])
 QUUX = b"QUUX-V01-CS02-with-BLS12381G1_XMD:SHA-256_SSWU_RO_"
 VECTORS = {  # RFC 9380, J.9.1
@@ -146,3 +148,11 @@ def test_invalid_points_in_arguments(array: str, monkeypatch: pytest.MonkeyPatch
         assert verdict(given, changed, root) == "point-invalid", name
         if name in ("identity", "sum with one of order 3"):
             assert verdict(given, changed, root, reference=True) == "point-invalid"
+
+
+def test_the_limit_of_recursion_stays_what_it_was() -> None:
+    """py_ecc raises it to 100,000 where it is imported; then nested JSON would overflow the stack in place of an error."""
+    script = ("import sys; before = sys.getrecursionlimit()\n"
+              "from certify_zk.group import group; group(True)\n"
+              "sys.exit(0 if sys.getrecursionlimit() == before and 'py_ecc' in sys.modules else 1)")
+    assert subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": ":".join(sys.path)}, check=False).returncode == 0

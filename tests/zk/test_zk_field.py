@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from math import gcd
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certify_zk.field import GENERATOR, TWO_ADICITY, Element, Extension, P, evaluate, product, root_of_unity
+from certify_zk.field import GENERATOR, TWO_ADICITY, Element, Extension, P, combined, evaluate, product, root_of_unity
 
 EXTREME = (0, 1, 2, 6, 7, P - 1, P - 2, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, (1 << 63) - 1, 1 << 63, P - (1 << 32))
 _WORDS = st.one_of(st.sampled_from(EXTREME), st.integers(0, P - 1))
@@ -134,3 +135,13 @@ def test_multilinear_extension_is_the_weighted_sum(field: Extension, size: int) 
     for i, entry in enumerate(field.equality(point)):
         expected = field.add(expected, field.multiply(entry, tuple(column[i] for column in values)))
     assert field.multilinear(values, point) == expected
+
+
+def test_combinations_of_words_are_products_of_matrices() -> None:
+    rng = np.random.default_rng(5)
+    for rows, inner, columns in ((1, 1, 1), (3, 7, 2), (20, 300, 6), (5, 4000, 4)):
+        words, right = (rng.integers(0, P, size, dtype=np.uint64) for size in ((rows, inner), inner * columns))
+        words[0], right[:columns] = P - 1, P - 1  # as large as they may be
+        assert combined(words, right.tolist(), columns) == product(words.ravel().tolist(), right.tolist(), rows, inner, columns)
+    with pytest.raises(ValueError, match="would not fit"):
+        combined(np.broadcast_to(np.uint64(0), (1, 1 << 29)), [], 0)

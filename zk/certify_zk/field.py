@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
 from flint import nmod_mat, nmod_poly
 
 P = (1 << 64) - (1 << 32) + 1
@@ -22,6 +23,7 @@ GENERATOR = 7
 TWO_ADICITY = 32
 
 Element = tuple[int, ...]
+Words = np.ndarray[Any, np.dtype[np.uint64]]
 
 
 def root_of_unity(order: int) -> int:
@@ -97,6 +99,25 @@ class Field(Protocol):
 
     def matrices(self, left: Sequence[Sequence[Element]], right: Sequence[Sequence[Element]]) -> list[list[Element]]:
         """Return a product of matrices, lists of their rows."""
+
+
+def combined(words: Words, right: Sequence[int], columns: int) -> list[int]:
+    """Return the product of an array [n, inner] of words below p by an inner x columns matrix over F_p, row after row.
+
+    Exact: both are cut into limbs of 16 bits, whose products, summed in 64-bit integers, stay below 2^34 inner; raises ValueError for an inner
+    dimension of 2^29 or more.
+    """
+    inner = words.shape[1]
+    if inner >= 1 << 29:
+        raise ValueError("the sums of limbs would not fit")
+    factors = np.array(right, np.uint64).reshape(inner, columns)
+    first, second = ([(part >> np.uint64(16 * i) & np.uint64(0xFFFF)).astype(np.int64) for i in range(4)] for part in (words, factors))
+    sums = [np.zeros((len(words), columns), np.int64) for _ in range(7)]
+    for i, a in enumerate(first):
+        for j, b in enumerate(second):
+            sums[i + j] += np.einsum("nr,rc->nc", a, b, optimize=False)
+    flat = zip(*(total.ravel().tolist() for total in sums), strict=True)
+    return [sum(part << (16 * power) for power, part in enumerate(parts)) % P for parts in flat]
 
 
 @dataclass(frozen=True)

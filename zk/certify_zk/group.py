@@ -9,6 +9,7 @@ others; both implementations agree bit for bit on generators, sums and encodings
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -100,9 +101,13 @@ class Reference:
     name = "py_ecc"
 
     def __init__(self) -> None:
-        self._curve = importlib.import_module("py_ecc.optimized_bls12_381")
-        self._hash = importlib.import_module("py_ecc.bls.hash_to_curve")
-        self._bytes = importlib.import_module("py_ecc.bls.point_compression")
+        limit = sys.getrecursionlimit()
+        try:
+            self._curve = importlib.import_module("py_ecc.optimized_bls12_381")
+            self._hash = importlib.import_module("py_ecc.bls.hash_to_curve")
+            self._bytes = importlib.import_module("py_ecc.bls.point_compression")
+        finally:
+            sys.setrecursionlimit(limit)  # it lets recursion go as deep as the stack does not: nested JSON would end the process
         root = pow(2, (MODULUS - 1) // 3, MODULUS)
         one = self._curve.G1
         turned = self._multiplied(self._multiplied(one, _LOOP), _LOOP)

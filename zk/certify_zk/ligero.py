@@ -33,7 +33,7 @@ import numpy as np
 from certify.errors import Rejected
 from certify.limits import Limits
 from certify_zk import merkle
-from certify_zk.field import Element, Extension, P, evaluate, product
+from certify_zk.field import Element, Extension, P, combined, evaluate
 from certify_zk.reed_solomon import Code
 from certify_zk.transcript import Transcript
 
@@ -139,10 +139,10 @@ def verify_opening(transcript: Transcript, shape: Shape, roots: tuple[bytes, byt
 
     for tree, name in enumerate(TREES):
         authentic(name, roots[tree], code.length, shape.rows[tree], columns, opening.columns[tree], opening.salts[tree], opening.paths[tree])
-    opened = np.concatenate(opening.columns, axis=1).ravel().tolist()
+    opened = np.concatenate(opening.columns, axis=1)
     factors = zip(u1_factors(field, shape, gammas), u2_factors(field, weights, scale), strict=True)
     flat = [word for pair in factors for element in pair for word in element]
-    found = product(opened, flat, len(columns), sum(shape.rows), 2 * shape.degree)
+    found = combined(opened, flat, 2 * shape.degree)
     points = [code.point(column) for column in columns]
     for name, first, polynomial in (("u1", 0, opening.u1), ("u2", shape.degree, opening.u2)):
         for d in range(shape.degree):
