@@ -88,7 +88,7 @@ def test_a_certificate_is_about_its_own_files(kind: str) -> None:
     verified = [vector for vector in stored(kind) if vector.wanted[0] == "verified" and not vector.limits]
     tried = 0
     for vector in verified[::5]:
-        for name, data in _others(vector, verified)[:6]:
+        for name, data in _others(vector, stored(kind) if kind.startswith("private-") else verified)[:6]:  # of these, one is verified
             given = {role: [(n, data if n == name else d) for n, d in pairs] for role, pairs in vector.subjects.items()}
             try:
                 verification.check(vector.data, "x", given, vector.allow, Limits())

@@ -40,7 +40,7 @@ EDITS = (
      '[project.entry-points."certify.provers"]\nsample = "certify_solvers.sample.prover:Sample"\n'),
     ("pyproject.toml", '"tests/vectors/region" = "certify/vectors/region"\n',
      '"tests/vectors/reaches" = "certify/vectors/reaches"\n"tests/vectors/region" = "certify/vectors/region"\n'),
-    ("tests/test_mutants.py", "grid_shedding, region, robust\n", "grid_shedding, reaches, region, robust\n"),
+    ("tests/test_mutants.py", "grid_shedding, private, region, robust\n", "grid_shedding, private, reaches, region, robust\n"),
     ("tests/test_mutants.py", '"region": region,', '"reaches": reaches, "region": region,'),
     ("tests/vectors/build.py", "    region_vectors,\n", "    reaches_vectors,\n    region_vectors,\n"),
     ("tests/vectors/build.py", '"region": region_vectors.vectors,', '"reaches": reaches_vectors.vectors, "region": region_vectors.vectors,'),

@@ -373,7 +373,7 @@ def test_every_term_of_an_image_is_charged_as_a_claim(monkeypatch: pytest.Monkey
     arranged = arrangement(given.policy, given.circuit.blocks.values())
     blocks = {name: block if block.image is None else replace(block, image=replace(block.image, form=block.image.form + block.image.form))
               for name, block in given.circuit.blocks.items()}
-    costs = [verifier._cost(made, arranged) for made in (given.circuit, replace(given.circuit, blocks=blocks))]
+    costs = [verifier.messages_cost(made, arranged) for made in (given.circuit, replace(given.circuit, blocks=blocks))]
     named = [term.block for relation in given.circuit.relations for identity in relation.identities() for form in (
         identity.left, identity.right, *(factor.form for product in identity.products for factor in product.factors)) for term in form.terms]
     images = [block.image for name in named if name != ONE and (block := given.circuit.blocks[name]).image is not None]
