@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "nn"))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "nn")]
 
 from machine import described, load
 from scaling import UNIT, Case, Run, network, prepared, proved, run, warm_up, write_network
