@@ -19,7 +19,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1] / "nn")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "nn"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from machine import described, load
 from scaling import UNIT, Case, Run, network, prepared, proved, run, warm_up, write_network
