@@ -39,12 +39,22 @@ Asked = Callable[[Commitment, Parts, Mapping[str, Any], Mapping[str, Any], Limit
 
 def private_statement_of(kind: str, given: Mapping[str, Any], says: Mapping[str, Any], files: Files, limits: Limits) -> tuple[Commitment, Statement]:
     """Return the commitment, and what a claim of a kind states, in the integers of its policy; raises Rejected or Declined."""
+    commitment, found = read(given, files, limits)
+    return commitment, stated(kind, commitment, found, given, says, limits)
+
+
+def read(given: Mapping[str, Any], files: Files, limits: Limits) -> tuple[Commitment, Parts]:
+    """Return the commitment and the parts of the property that the subject files denote; raises Rejected or Declined."""
     commitment_file, property_file = files["commitment"], files["property"]
     if isinstance(commitment_file, tuple) or isinstance(property_file, tuple):
         raise TypeError("a role takes one file")
     commitment = read_commitment(commitment_file, limits)
-    found = private_statement.read_property(property_file, given["format"], commitment, limits)
-    return commitment, _ASKED[kind](commitment, found, given, says, limits)
+    return commitment, private_statement.read_property(property_file, given["format"], commitment, limits)
+
+
+def stated(kind: str, commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any], limits: Limits) -> Statement:
+    """Return what a claim of a kind states about a commitment and a property; raises Rejected or Declined."""
+    return _ASKED[kind](commitment, found, given, says, limits)
 
 
 def _robust(commitment: Commitment, found: Parts, given: Mapping[str, Any], says: Mapping[str, Any], limits: Limits) -> Statement:

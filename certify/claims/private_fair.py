@@ -36,6 +36,10 @@ _NPY = b"\x93NUMPY"
 def statement_of(given: Mapping[str, Any], says: Mapping[str, Any], files: Files, limits: Limits) -> tuple[Commitment, Statement]:
     """Return the commitment, and what a claim states, in the integers of its policy; raises Rejected or Declined."""
     commitment, schema, person = person_of(given, files, limits)
+    return commitment, _stated(commitment, schema, person, says, limits)
+
+
+def _stated(commitment: Commitment, schema: Schema, person: Point, says: Mapping[str, Any], limits: Limits) -> Statement:
     policy, outputs, decision = commitment.policy, commitment.policy.size(commitment.policy.depth), says["decision"]
     regions = boxes(policy, _combinations(schema, person, limits), limits)
     if schema.favourable_above is None:
@@ -43,11 +47,11 @@ def statement_of(given: Mapping[str, Any], says: Mapping[str, Any], files: Files
             raise Rejected("claim-vacuous", "a network with one output has one class", where="schema", fix="give the value that it is compared with")
         if decision >= outputs:
             raise Rejected("claim-mismatch", f"there are {outputs} classes", where="claim.says.decision")
-        return commitment, robust(regions, outputs, decision)
+        return robust(regions, outputs, decision)
     if outputs != 1 or decision > 1:
         raise Rejected("claim-mismatch", "a decision by a value is about a network with one output, and is 0 or 1", where="claim.says.decision")
     row = (1, threshold(policy, schema.favourable_above, True)) if decision else (-1, threshold(policy, -schema.favourable_above, False))
-    return commitment, Statement(regions, Rows(((row[0],),), (row[1],)))
+    return Statement(regions, Rows(((row[0],),), (row[1],)))
 
 
 def person_of(given: Mapping[str, Any], files: Files, limits: Limits) -> tuple[Commitment, Schema, Point]:
@@ -115,11 +119,8 @@ def _sides(feature: Feature, values: Point) -> list[tuple[Point, Point]]:
 
 def check(claim: Claim, evidence: Evidence, files: Files, limits: Limits) -> Checked:
     """Return what was checked if the evidence establishes the claim; raises Rejected or Declined."""
-    commitment, statement = statement_of(claim.given, claim.says, files, limits)
-    schema_file = files["schema"]
-    if isinstance(schema_file, tuple):
-        raise TypeError("a role takes one file")
-    schema = read_schema(schema_file, limits)
+    commitment, schema, person = person_of(claim.given, files, limits)
+    statement = _stated(commitment, schema, person, claim.says, limits)
     ledger = establish(commitment, statement, bound(KIND, claim.roles, files, claim.given, claim.says), evidence, limits)
     figures = {"soundness_bits": Fraction(ledger.tenths, 10), "regions": len(statement.regions)}
     return Checked(premises(commitment), (*_features(schema, claim.says["decision"]), *facts(commitment, statement, limits)), figures)

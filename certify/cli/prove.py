@@ -118,20 +118,18 @@ def _prove(kind: Question, subjects: tuple[str, ...], pairs: tuple[str, ...], co
     further: list[tuple[Path, bytes, str]] = []
     try:
         given = prover.complete(kind.name, asked.given, files, limits.fresh())
-        def asked_problem() -> Problem:
-            return Problem(kind.name, roles, tuple(Subject(name, digest) for name, digest in listed.items()), files, given, asked.says,
-                           asked.options, limits)
+        problem = Problem(kind.name, roles, tuple(Subject(name, digest) for name, digest in listed.items()), files, given, asked.says, asked.options,
+                          limits)
         if dry_run:
             told = {name: prover.searched(kind.name)[name] if value is None and name in prover.searched(kind.name)
                     else kind.given.fields[name].encode(value) for name, value in given.items()}
             as_json({"kind": kind.name, "roles": roles, "given": told, "says": kind.says.encode(asked.says), "options": asked.options,
-                     **({"rehearsal": prover.rehearse(asked_problem())} if hasattr(prover, "rehearse") else {}),
+                     **({"rehearsal": prover.rehearse(problem)} if hasattr(prover, "rehearse") else {}),
                      "files": {role: list(map(str, paths)) for role, paths in asked.files.items()}, "output": str(target),
                      "time_limit": limit, "workers": workers, "seed": seed}, indent=2)
             return 0
         if output is None:
             require_same_question(target, kind, given, prover.searched(kind.name).keys(), listed)
-        problem = asked_problem()
         with _reporter(progress) as report:
             outcome = prover.prove(problem, Effort(limit, workers=workers, seed=seed, resume=resume), report)
             if not isinstance(outcome, Unknown):

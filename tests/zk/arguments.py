@@ -17,6 +17,7 @@ from certify_zk.layout import Layout
 from certify_zk.ligero_prover import Committed
 from certify_zk.policy import Policy
 from certify_zk.prover import Tables, commit_model, prove
+from certify_zk.relations import Gated, Inner, Relation
 from certify_zk.statement import Statement
 from certify_zk.verifier import Argument, counts, rehearsal, verify, verify_clear
 from certify_zk.witness import Choices, Integers, Model, Witness, witness
@@ -78,6 +79,18 @@ def verdict(given: Case, argument: Argument, root: bytes, statement: Statement |
     except CertifyError as trouble:
         return trouble.code
     return "verified"
+
+
+def without(given: Case, name: str) -> Circuit:
+    """Return the circuit of a case without one relation; of a step, what defines its constant is kept."""
+    kept: list[Relation] = []
+    for relation in given.circuit.relations:
+        if relation.name != name:
+            kept.append(relation)
+        elif isinstance(relation, Gated):
+            total = relation.identities()[1]
+            kept.append(Inner(total.name, total.code, total.left, total.products, relation.count, total.defines))
+    return replace(given.circuit, relations=tuple(kept))
 
 
 def count(given: Case, arranged: Layout, circuit: Circuit | None = None, mode: type[Dialogue] = Dialogue) -> soundness.Counts:

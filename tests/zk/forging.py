@@ -11,8 +11,9 @@ import numpy as np
 from certify_zk.circuit import assemble
 from certify_zk.evaluation import violations
 from certify_zk.policy import Dense, InputMap, Policy
-from certify_zk.statement import Statement
-from certify_zk.witness import Choices, Integers, Model, Run, cells
+from certify_zk.relations import Linear
+from certify_zk.statement import Score, Statement
+from certify_zk.witness import Choices, Integers, Model, Run, Witness, cells, witness
 
 Lie = Callable[[Integers], Integers]
 
@@ -56,3 +57,24 @@ def hand_policy(sizes: tuple[int, ...], modes: tuple[str, ...], tau: tuple[tuple
     """Return a policy for a small network on inputs up to 4."""
     return Policy(tuple(Dense(a, b) for a, b in pairwise(sizes)), modes, tau, InputMap.uniform(0, 1, 0, 4), weight_scale=5, slope_bits=4,
                   bias_scale=4, input_scale=3, total_scale=8, bias_bits=12, bound_bits=20, intercept_bits=12)
+
+
+def require_each_counts(policy: Policy, model: Model, statement: Statement, ignored: tuple[str, ...]) -> None:
+    """Raise AssertionError unless two changed cells of each table break a relation, and every relation is broken by some; of `ignored` tables, in a
+    statement about one output, only the first row counts.
+    """
+    found = witness(policy, model, statement)
+    assert isinstance(found, Witness)
+    rng, caught = np.random.default_rng(1), set()
+    for name in found.tables:
+        dimensions = found.circuit.blocks[name].dimensions
+        if isinstance(statement.asked, Score) and name.startswith(ignored):
+            dimensions = (1, *dimensions[1:])  # other outputs don't count
+        for _ in range(2):
+            place = tuple(int(rng.integers(size)) for size in dimensions)
+            table = found.tables[name].astype(np.int64)
+            table[place] += 1 if table[place] < 65535 else -1
+            broken = violations(policy, statement, found.circuit, {**found.tables, name: table})
+            assert broken, name
+            caught |= {violation.name for violation in broken}
+    assert {relation.name for relation in found.circuit.relations if not (isinstance(relation, Linear) and relation.outside)} <= caught

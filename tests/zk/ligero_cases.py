@@ -7,16 +7,16 @@ Neither shares code with the prover or the verifier that are tested, but for fie
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from certify.errors import CertifyError
+from certify.errors import CertifyError, Rejected
 from certify.limits import Limits
 from certify_zk import merkle
 from certify_zk.field import Element, Extension, P, root_of_unity
-from certify_zk.ligero import Opening, Shape, verify_claim
+from certify_zk.ligero import Opening, Shape, verify_opening
 from certify_zk.ligero_prover import Committed, commit, commit_certificate, open_claim
 from certify_zk.reed_solomon import Code
 from certify_zk.transcript import Transcript
@@ -199,3 +199,16 @@ def accepts(given: Case, value: Element, opening: Opening, early: bool = False) 
 
 def _bytes(polynomial: Polynomial) -> bytes:
     return b"".join(word.to_bytes(8, "little") for entry in polynomial for word in entry)
+
+
+def verify_claim(transcript: Transcript, shape: Shape, roots: tuple[bytes, bytes], weights: Sequence[Element], point: Sequence[Element],
+                 value: Element, opening: Opening, limits: Limits) -> None:
+    """Return if `opening`, whose messages are not masked, shows that the sum of weights[r] f_r(point) is `value`; raises what `verify_opening`
+    raises.
+
+    Weights are in the order of the rows, model first; the transcript has absorbed or given roots, weights and point.
+    """
+    equation = verify_opening(transcript, shape, roots, weights, point, value, opening, limits)
+    field = Extension(shape.degree)
+    if field.add(field.multiply(equation.scale, value), opening.mask_value) != equation.right:
+        raise Rejected("argument-opening", "the opened rows do not have the claimed value", where="evidence.u2")

@@ -23,7 +23,7 @@ from certify_zk.statement import Box, Rows, Score, robust
 from certify_zk.width import Interval, Ranges, cell
 from certify_zk.witness import Choices, Integers, Model, Unknown, Witness, witness
 from zk.convolutions import GEOMETRIES, NETWORKS, Problem, as_dense, convolved, specimen, values, written_out
-from zk.forging import Forger, codes, forged
+from zk.forging import Forger, codes, forged, require_each_counts
 from zk.test_circuit import made
 from zk.test_forged_witnesses import Steps, at, lie
 from zk.test_lemmas import read
@@ -303,22 +303,7 @@ def test_weights_that_differ_from_place_to_place_are_found() -> None:
 
 @pytest.mark.parametrize("name", ["conv-conv-dense", "conv-conv-dense ibp", "dense-conv-conv", "score"])
 def test_each_cell_and_each_relation_counts(name: str) -> None:
-    policy, model, statement = NETWORKS[name]
-    found = witness(policy, model, statement)
-    assert isinstance(found, Witness)
-    rng, caught = np.random.default_rng(1), set()
-    for table in found.tables:
-        dimensions = found.circuit.blocks[table].dimensions
-        if isinstance(statement.asked, Score) and table.startswith(("weight2", "bias2")):
-            dimensions = (1, *dimensions[1:])  # other outputs don't count
-        for _ in range(2):
-            place = tuple(int(rng.integers(size)) for size in dimensions)
-            cells = found.tables[table].astype(np.int64)
-            cells[place] += 1 if cells[place] < 65535 else -1
-            broken = violations(policy, statement, found.circuit, {**found.tables, table: cells})
-            assert broken, table
-            caught |= {violation.name for violation in broken}
-    assert {relation.name for relation in found.circuit.relations if not (isinstance(relation, Linear) and relation.outside)} <= caught
+    require_each_counts(*NETWORKS[name], ("weight2", "bias2"))
 
 
 def test_a_kernel_that_meets_nothing_at_some_places() -> None:

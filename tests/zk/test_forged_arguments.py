@@ -22,12 +22,11 @@ from certify_zk.kernels import vectors
 from certify_zk.layout import MULTIPLICITY, BlockClaim, Claim
 from certify_zk.lookup_prover import tree
 from certify_zk.policy import Policy
-from certify_zk.relations import Gated, Inner, Relation
 from certify_zk.statement import Box, Rows, Score, Statement
 from certify_zk.sumcheck_prover import word
 from certify_zk.verifier import arrangement
 from certify_zk.witness import Choices, Integers
-from zk.arguments import Case, case, played, small, verdict
+from zk.arguments import Case, case, played, small, verdict, without
 from zk.forging import Forger, forged
 from zk.test_argument import NETWORKS
 from zk.test_forged_witnesses import FULL, LIES, STOPPED, STORED, Floors, Problem, at, problem
@@ -338,14 +337,7 @@ def test_each_relation_is_missed_where_the_verifier_leaves_it_out(name: str, som
     table.reshape(-1)[places] += 1
     given = given.tampered({block: table})
     assert played(given) == expected(given) == code
-    kept: list[Relation] = []
-    for relation in given.circuit.relations:
-        if relation.name != name:
-            kept.append(relation)
-        elif isinstance(relation, Gated):  # of a step, what defines its constant is kept
-            total = relation.identities()[1]
-            kept.append(Inner(total.name, total.code, total.left, total.products, relation.count, total.defines))
-    fewer = replace(given.circuit, relations=tuple(kept))
+    fewer = without(given, name)
     monkeypatch.setattr(verifier, "circuit", lambda policy, statement: fewer)
     assert played(replace(given, circuit=fewer)) == "verified"
 

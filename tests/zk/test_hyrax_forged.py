@@ -25,11 +25,10 @@ from certify_zk.hyrax_prover import Points
 from certify_zk.kernels.bls import spread
 from certify_zk.layout import MULTIPLICITY
 from certify_zk.prime_field import R, ScalarTranscript, inner
-from certify_zk.relations import Gated, Inner, Relation
 from certify_zk.statement import Rows, Statement
 from certify_zk.transcript import Transcript
 from certify_zk.witness import Choices, Integers
-from zk.arguments import case
+from zk.arguments import case, without
 from zk.convolutions import NETWORKS as CONVOLUTIONS
 from zk.test_argument import NETWORKS
 from zk.test_forged_arguments import ALONE, forgery, tidied
@@ -103,14 +102,7 @@ def test_each_relation_is_missed_where_the_verifier_leaves_it_out(name: str, som
     table.reshape(-1)[places] += 1
     given = given.tampered({block: table})
     assert played(given) == "argument-constraints"
-    kept: list[Relation] = []
-    for relation in given.circuit.relations:
-        if relation.name != name:
-            kept.append(relation)
-        elif isinstance(relation, Gated):  # of a step, what defines its constant is kept
-            total = relation.identities()[1]
-            kept.append(Inner(total.name, total.code, total.left, total.products, relation.count, total.defines))
-    fewer = replace(given.circuit, relations=tuple(kept))
+    fewer = without(given, name)
     monkeypatch.setattr(hyrax, "circuit", lambda policy, statement: fewer)
     assert played(replace(given, circuit=fewer)) == "verified"
 

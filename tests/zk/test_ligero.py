@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from ligero_cases import Case, accepts, case, draw, honest, play, reseal, verdict
+from ligero_cases import Case, accepts, case, draw, honest, play, reseal, verdict, verify_claim
 
 from certify.errors import Declined, Rejected
 from certify.limits import Limits
 from certify_zk import soundness
 from certify_zk.field import Element, Extension, P
-from certify_zk.ligero import Shape, verify_claim, verify_opening
+from certify_zk.ligero import Shape, verify_opening
 from certify_zk.ligero_prover import commit, mask_evaluation, open_claim, uniform
 from certify_zk.reed_solomon import Code
 from certify_zk.transcript import Transcript

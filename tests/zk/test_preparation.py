@@ -14,12 +14,12 @@ import pytest
 from certify.errors import CertifyError, Declined, UsageError
 from certify_zk import preparation
 from certify_zk.conversion import convert
-from certify_zk.policy import Dense, InputMap, Policy
+from certify_zk.policy import LEVELS, Dense, InputMap, Policy
 from certify_zk.preparation import box, examples, prepare, read_rows
 from certify_zk.reed_solomon import Code
 from certify_zk.settings import Settings
 from certify_zk.sizing import sized
-from certify_zk.soundness import LEVELS, Counts, Parameters, require
+from certify_zk.soundness import Counts, Parameters, require
 from certify_zk.statement import Box, Rows, robust
 from certify_zk.witness import Witness, witness
 from readers.onnx_models import encoded, floats, node

@@ -179,3 +179,11 @@ def test_no_floating_point_number_takes_part() -> None:
     tree = ast.parse(Path(soundness.__file__).read_text("utf-8"))
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, float)]
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in ("float", "log2", "log", "math")]
+
+
+def test_masks_of_larger_degree_would_cost_pad_queries_fifteen_bits() -> None:
+    """With parts shifted by whole multiples of the slots a mask of products may have degree 3 l + t - 1: the figures of docs/private-protocol.md."""
+    code = pad_code(Parameters(100, 2, 16, 154, Code(1 << 15, 2496, 1 << 17)), 4000)
+    slots, queries = code.cells, code.pads
+    for degree, bits in ((2 * code.dimension - 2, 105), (3 * slots + queries - 1, 90)):
+        assert tenths(Fraction(degree + code.radius, code.length) ** queries) // 10 == bits

@@ -99,19 +99,6 @@ class Equation:
     right: Element
 
 
-def verify_claim(transcript: Transcript, shape: Shape, roots: tuple[bytes, bytes], weights: Sequence[Element], point: Sequence[Element],
-                 value: Element, opening: Opening, limits: Limits) -> None:
-    """Return if `opening`, whose messages are not masked, shows that the sum of weights[r] f_r(point) is `value`; raises what `verify_opening`
-    raises.
-
-    Weights are in the order of the rows, model first; the transcript has absorbed or given roots, weights and point.
-    """
-    equation = verify_opening(transcript, shape, roots, weights, point, value, opening, limits)
-    field = Extension(shape.degree)
-    if field.add(field.multiply(equation.scale, value), opening.mask_value) != equation.right:
-        raise Rejected("argument-opening", "the opened rows do not have the claimed value", where="evidence.u2")
-
-
 def verify_opening(transcript: Transcript, shape: Shape, roots: tuple[bytes, bytes], weights: Sequence[Element], point: Sequence[Element],
                    value: Element, opening: Opening, limits: Limits) -> Equation:
     """Return the equation between value and mask value that an opening leaves, once all else is checked; both may be masked by pads.

@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from certify.errors import Declined
-from certify_zk.policy import Policy
-from certify_zk.soundness import LEVELS, TABLE, Counts, Parameters, choose
+from certify_zk.policy import LEVELS, Policy
+from certify_zk.soundness import TABLE, Counts, Parameters, choose
 
 _COLUMNS = tuple(1 << bits for bits in range(9, 16))
 _RATE = 4

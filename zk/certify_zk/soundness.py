@@ -27,9 +27,9 @@ from fractions import Fraction
 
 from certify.errors import Declined
 from certify_zk.field import Extension
+from certify_zk.policy import LEVELS
 from certify_zk.reed_solomon import Code
 
-LEVELS = {100: 2, 128: 3}  # bits to the degree of the challenge field
 TABLE = 1 << 16
 PAD_BLOCK = 64
 MOST_QUERIES = 1024

@@ -14,8 +14,7 @@ from certify.certificate import Files, Kind
 from certify.claims import private, private_fair
 from certify.errors import Declined, UsageError
 from certify.limits import Limits
-from certify.readers.commitment import Commitment, read_commitment
-from certify.readers.formula import Parts
+from certify.readers.commitment import Commitment
 from certify.readers.vnnlib2 import declared_format
 from certify.rules import private_statement
 from certify.rules.argument import BACKENDS, bound, encoded, premises
@@ -124,7 +123,8 @@ class Private:
         if problem.kind != "private-robust":
             return Unknown(f"{weak}; counterexamples are not searched for claims of this kind")
         progress("attacking", {})
-        hit: Attack | None = search(commitment.policy, mine.model, statement, _property(problem, commitment))
+        _, found = private.read(problem.given, problem.files, problem.limits.fresh())
+        hit: Attack | None = search(commitment.policy, mine.model, statement, found)
         if hit is None:
             return Unknown(f"{weak}; no counterexample was found")
         if problem.options["refute"] != "yes":
@@ -132,7 +132,7 @@ class Private:
                            "(--set refute=yes writes it); no use was taken")
         given, says = {**problem.given, "point": hit.point}, {"label_wrong": hit.label}
         kind = private.KINDS["private-counterexample"]
-        _, asked = private.private_statement_of(kind.name, given, says, problem.files, problem.limits.fresh())
+        asked = private.stated(kind.name, commitment, found, given, says, problem.limits.fresh())
         seen = witness(commitment.policy, mine.model, asked)
         if isinstance(seen, Unfit):
             return Unknown(f"{weak}; the counterexample that was found is too close to a tie for the units of this commitment")
@@ -174,24 +174,14 @@ def _asked(problem: Problem) -> tuple[Commitment, Statement, Mapping[str, Any]]:
             above = schema.favourable_above
             says["decision"] = int(scores.argmax()) if above is None else int(scores[0] > above)
         return *private_fair.statement_of(problem.given, says, problem.files, limits), says
+    commitment, found = private.read(problem.given, problem.files, limits)
     if problem.kind in ("private-robust", "private-ball"):
-        commitment_file = problem.files["commitment"]
-        if not isinstance(commitment_file, bytes):
-            raise TypeError("a role takes one file")
-        commitment = read_commitment(commitment_file, limits)
-        says.setdefault("label", private_statement.label(_property(problem, commitment), commitment.policy.size(commitment.policy.depth)))
+        says.setdefault("label", private_statement.label(found, commitment.policy.size(commitment.policy.depth)))
         says.setdefault("margin_at_least", Fraction(1, 1 << commitment.policy.total_scale))
     for name in private.KINDS[problem.kind].says.fields:
         if name not in says:
             raise UsageError("setting-missing", f"{problem.kind} needs --set {name}=...", fix=f"`certify claims {problem.kind}` says what it means")
-    return *private.private_statement_of(problem.kind, problem.given, says, problem.files, limits), says
-
-
-def _property(problem: Problem, commitment: Commitment) -> Parts:
-    text = problem.files["property"]
-    if not isinstance(text, bytes):
-        raise TypeError("a role takes one file")
-    return private_statement.read_property(text, problem.given["format"], commitment, problem.limits.fresh())
+    return commitment, private.stated(problem.kind, commitment, found, problem.given, says, limits), says
 
 
 def statement_widths(commitment: Commitment, statement: Statement) -> Mapping[str, float]:

@@ -106,21 +106,6 @@ def subtract(a, b):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def add_loosely(a, b):  # type: ignore[no-untyped-def]
-    """Return a word that is a + b mod p, for any word a and b < p: after a carry, a + b - 2^64 is at most p - 2, so epsilon can be added."""
-    total = a + b
-    carry = opaque(U64(total < b))
-    return total + ((carry << HALF) - carry)
-
-
-@njit(cache=True)
-def subtract_loosely(a, b):  # type: ignore[no-untyped-def]
-    """Return a word that is a - b mod p, for any word a and b < p: after a borrow, a - b + 2^64 is at least 2^32, so epsilon can be subtracted."""
-    borrow = opaque(U64(a < b))
-    return a - b - ((borrow << HALF) - borrow)
-
-
-@njit(cache=True)
 def multiply_quadratic(a0, a1, b0, b1):  # type: ignore[no-untyped-def]
     """Return (a0 + a1 X)(b0 + b1 X) modulo X^2 - 7."""
     return multiply_add_seven(a0, b0, multiply(a1, b1)), multiply_add(a0, b1, multiply(a1, b0))

@@ -109,14 +109,14 @@ def minus(builder, a, b):  # type: ignore[no-untyped-def]
 
 @_lane(2)
 def plus_loosely(builder, a, b):  # type: ignore[no-untyped-def]
-    """Return a + b, as `goldilocks.add_loosely`."""
+    """Return a word that is a + b mod p, for any word a and b < p: after a carry, a + b - 2^64 is at most p - 2, so epsilon can be added."""
     total = builder.add(a, b)
     return _corrected(builder, builder.icmp_unsigned("<", total, b), total, _EPSILON, builder.add)
 
 
 @_lane(2)
 def minus_loosely(builder, a, b):  # type: ignore[no-untyped-def]
-    """Return a - b, as `goldilocks.subtract_loosely`."""
+    """Return a word that is a - b mod p, for any word a and b < p: after a borrow, a - b + 2^64 is at least 2^32, so epsilon can be subtracted."""
     return _corrected(builder, builder.icmp_unsigned("<", a, b), builder.sub(a, b), _EPSILON, builder.sub)
 
 
